@@ -1,0 +1,101 @@
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+export CGO_ENABLED := 0
+
+# Developer tools run through go at the versions that their go.mod pins; nothing is installed.
+CONTROLLER_GEN = go tool -modfile=tools/go.mod controller-gen
+KUSTOMIZE      = go tool -modfile=tools/go.mod kustomize
+GOLANGCI_LINT  = go tool -modfile=tools/golangci-lint/go.mod golangci-lint
+KO             = go tool -modfile=tools/ko/go.mod ko
+# The plane builds a kubectl of its own.
+KUBECTL ?= $(shell command -v kubectl || echo .plane/bin/kubectl)
+
+IMG      ?= workload-operator:dev
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+PKG      ?= ./...
+PLATFORM ?= linux/$(shell go env GOARCH)
+# Everything that `make generate` writes.
+GENERATED = ':(glob)apis/**/zz_generated*' config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml
+MODULES   = $(shell git ls-files -co --exclude-standard -- go.mod '**/go.mod')
+step      = @printf '\033[1m==> %s\033[0m\n' $(1)
+
+.PHONY: help generate verify lint test bench run plane build image install deploy undeploy clean
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[36m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+generate: ## Write all generated code and manifests anew
+	$(call step,'Go methods of the API types')
+	$(CONTROLLER_GEN) object paths=./apis/...
+	$(call step,'CustomResourceDefinitions')
+	$(CONTROLLER_GEN) crd paths=./apis/... output:crd:stdout | go run ./config/internal/crdgen -dir config/crd/bases
+	$(call step,'role and webhook configurations')
+	$(CONTROLLER_GEN) rbac:roleName=manager-role webhook paths=./... output:rbac:dir=config/rbac output:webhook:dir=config/webhook
+
+verify: generate ## Fail if generated files, formatting or go.mod files are not up to date, or anything does not build
+	$(call step,'generated files are committed')
+	@git status --porcelain -- $(GENERATED) | { ! grep . ; } || { echo 'run make generate and commit the result'; exit 1; }
+	$(call step,'gofmt')
+	@gofmt -l $$(git ls-files -co --exclude-standard -- '*.go') | { ! grep . ; } || { echo 'run gofmt -w on these files'; exit 1; }
+	$(call step,'go.mod files are tidy')
+	@for mod in $(MODULES); do (cd "$$(dirname "$$mod")" && go mod tidy -diff) || { echo "run go mod tidy for $$mod"; exit 1; }; done
+	$(call step,'go build and go vet')
+	go build ./...
+	go vet ./...
+	$(call step,'sizes and contents of the shipped manifests')
+	go test ./config/...
+
+lint: ## Run the linters of .golangci.yml (the first time builds them, which takes minutes)
+	$(GOLANGCI_LINT) run
+
+# One plane serves every package. It goes down at the end, whatever happens.
+test: bin/plane ## Run all tests (or those in PKG) on a plane of their own, then the tour of make run; builds what is missing
+	$(call step,'control plane')
+	@trap 'bin/plane down --name test' EXIT; \
+	bin/plane up --detach --name test; \
+	printf '\033[1m==> %s\033[0m\n' 'go test $(PKG)'; \
+	WORKLOAD_PLANE_KUBECONFIG="$$PWD/.plane/test/kubeconfig" go test $(TESTFLAGS) $(PKG)
+	$(call step,'the tour')
+	bin/plane run --once
+
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)
+
+run: bin/plane ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
+	@exec bin/plane run $(if $(CLUSTER),--cluster=$(CLUSTER)) $(ARGS)
+
+plane: bin/plane ## Start a plane alone and keep it until Ctrl-C
+	@exec bin/plane up $(ARGS)
+
+build: ## Build every binary into bin/
+	go build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/ ./cmd/...
+
+image: ## Build the manager's image from scratch into dist/image.tar (no container engine, no base image); PUSH=true pushes it to IMG
+	@mkdir -p dist/ko && rm -rf dist/ko/img && cp -r tools/ko/scratch dist/ko/img
+	@img='$(IMG)'; [[ "$$img" =~ :[^/]+$$ ]] || { echo "IMG=$$img has no tag: give NAME:TAG"; exit 1; }; \
+	VERSION='$(VERSION)' KOCACHE="$$PWD/dist/ko" KO_CONFIG_PATH=tools/ko KO_DOCKER_REPO="$${img%:*}" \
+	$(KO) build ./cmd/manager --bare --tags="$${img##*:}" --platform=$(PLATFORM) --sbom=none \
+	  $(if $(PUSH),--push=$(PUSH),--push=false --tarball=dist/image.tar)
+
+install: ## Apply the CustomResourceDefinitions to the current cluster
+	$(KUBECTL) apply --server-side -f config/crd/bases
+
+deploy: ## Deploy everything to the current cluster with image IMG
+	@mkdir -p dist/deploy
+	@printf '%s\n' 'resources: [../../config/default]' 'patches:' '- target: {kind: Deployment}' '  patch: |-' \
+	  '    - {op: replace, path: /spec/template/spec/containers/0/image, value: "$(IMG)"}' > dist/deploy/kustomization.yaml
+	$(KUSTOMIZE) build dist/deploy | $(KUBECTL) apply --server-side -f -
+
+undeploy: ## Remove what deploy applied; CustomResourceDefinitions and users' objects stay
+	$(KUSTOMIZE) build config/without-crds | $(KUBECTL) delete --ignore-not-found -f -
+
+clean: ## Remove bin and dist (.plane stays: its binaries take minutes to build)
+	rm -rf bin dist
+
+# Not in the list of targets: go decides itself whether there is anything to build.
+.PHONY: bin/plane
+bin/plane:
+	@go build -o $@ ./cmd/plane

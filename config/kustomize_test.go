@@ -1,0 +1,272 @@
+package config_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/workload-operator/config"
+)
+
+const (
+	crdKind        = "CustomResourceDefinition"
+	mutatingKind   = "MutatingWebhookConfiguration"
+	validatingKind = "ValidatingWebhookConfiguration"
+)
+
+// build renders a folder of this tree with the pinned kustomize.
+func build(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	readInputs(t)
+	var stderr bytes.Buffer
+	command := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/go.mod", "kustomize", "build", "config/"+folder)
+	command.Dir = ".."
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("kustomize build config/%s: %v\n%s", folder, err, stderr.String())
+	}
+	var objects []*unstructured.Unstructured
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(out)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// readInputs opens what kustomize will read. go test caches results by the files that the test itself has opened; without this
+// a change of the tree would not be seen.
+func readInputs(t *testing.T) {
+	t.Helper()
+	read(t, "../tools/go.mod")
+	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".yaml" {
+			read(t, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ofKind(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })
+}
+
+func ids(objects []*unstructured.Unstructured) []string {
+	var list []string
+	for _, o := range objects {
+		list = append(list, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+	}
+	slices.Sort(list)
+	return list
+}
+
+// The rendered definitions are the embedded ones, so it does not matter which of the two a cluster got.
+func TestDefaultShipsEmbeddedCRDs(t *testing.T) {
+	files, err := config.CRDFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{}
+	for _, data := range files {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		want[object.GetName()] = object.Object
+	}
+	got := map[string]any{}
+	for _, crd := range ofKind(build(t, "default"), crdKind) {
+		got[crd.GetName()] = crd.Object
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("CustomResourceDefinitions (-embedded +rendered):\n%s", diff)
+	}
+}
+
+func TestWithoutCRDs(t *testing.T) {
+	everything := build(t, "default")
+	want := slices.DeleteFunc(ids(everything), func(id string) bool { return strings.HasPrefix(id, crdKind+" ") })
+	if diff := cmp.Diff(want, ids(build(t, "without-crds"))); diff != "" {
+		t.Errorf("objects (-default +without-crds):\n%s", diff)
+	}
+}
+
+// O-08: wherever the operator is installed, what refers to one of its objects follows.
+func TestReferencesFollow(t *testing.T) {
+	tests := map[string]struct{ folder, namespace, prefix string }{
+		"default":   {folder: "default", namespace: "workload-operator-system", prefix: "workload-operator-"},
+		"elsewhere": {folder: "testdata/elsewhere", namespace: "elsewhere", prefix: "team-workload-operator-"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects := build(t, test.folder)
+			service := map[string]any{"name": test.prefix + "webhook-service", "namespace": test.namespace}
+			checkExists(t, objects, "Service "+test.namespace+"/"+test.prefix+"webhook-service")
+			checkExists(t, objects, "Namespace /"+test.namespace)
+			checkExists(t, objects, mutatingKind+" /"+test.prefix+"mutating-webhook-configuration")
+			checkExists(t, objects, validatingKind+" /"+test.prefix+"validating-webhook-configuration")
+			checkConversions(t, objects, service)
+			checkWebhooks(t, objects, service, test.namespace)
+			checkManager(t, objects, service["name"])
+			checkBindings(t, objects, test.namespace)
+			checkManagerRole(t, objects)
+		})
+	}
+}
+
+func checkExists(t *testing.T, objects []*unstructured.Unstructured, id string) {
+	t.Helper()
+	if !slices.Contains(ids(objects), id) {
+		t.Errorf("%s is missing", id)
+	}
+}
+
+func checkConversions(t *testing.T, objects []*unstructured.Unstructured, service map[string]any) {
+	t.Helper()
+	definitions := ofKind(objects, crdKind)
+	if len(definitions) != 2 {
+		t.Errorf("%d CustomResourceDefinitions, want 2", len(definitions))
+	}
+	for _, crd := range definitions {
+		checkService(t, crd.GetName(), crd.Object, service, "spec", "conversion", "webhook", "clientConfig", "service")
+	}
+}
+
+func checkService(t *testing.T, what string, object, want map[string]any, path ...string) {
+	t.Helper()
+	reference, _, err := unstructured.NestedMap(object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]any{"name": reference["name"], "namespace": reference["namespace"]}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s names another Service (-want +got):\n%s", what, diff)
+	}
+}
+
+// O-12: kube-system and the operator's own namespace are never held up by our webhooks.
+func checkWebhooks(t *testing.T, objects []*unstructured.Unstructured, service map[string]any, namespace string) {
+	t.Helper()
+	for _, configuration := range append(ofKind(objects, mutatingKind), ofKind(objects, validatingKind)...) {
+		for _, webhook := range entries(t, configuration.Object, "webhooks") {
+			name, _ := webhook["name"].(string)
+			checkService(t, name, webhook, service, "clientConfig", "service")
+			got := entries(t, webhook, "namespaceSelector", "matchExpressions")
+			want := []map[string]any{{
+				"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": []any{"kube-system", namespace},
+			}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("namespaces excluded by %s (-want +got):\n%s", name, diff)
+			}
+			if webhook["timeoutSeconds"] != int64(5) && webhook["timeoutSeconds"] != float64(5) {
+				t.Errorf("timeoutSeconds of %s is %v, want 5", name, webhook["timeoutSeconds"])
+			}
+			if webhook["matchPolicy"] != "Equivalent" {
+				t.Errorf("matchPolicy of %s is %v, want Equivalent", name, webhook["matchPolicy"])
+			}
+		}
+	}
+}
+
+func checkManager(t *testing.T, objects []*unstructured.Unstructured, service any) {
+	t.Helper()
+	deployments := ofKind(objects, "Deployment")
+	if len(deployments) != 1 {
+		t.Fatalf("%d Deployments, want 1", len(deployments))
+	}
+	container := entries(t, deployments[0].Object, "spec", "template", "spec", "containers")[0]
+	for _, variable := range entries(t, container, "env") {
+		if variable["name"] == "WEBHOOK_SERVICE" && variable["value"] != service {
+			t.Errorf("the manager is told the Service %v, want %v", variable["value"], service)
+		}
+	}
+}
+
+// checkBindings wants every binding to name a role that is rendered too, and the manager's ServiceAccount.
+func checkBindings(t *testing.T, objects []*unstructured.Unstructured, namespace string) {
+	t.Helper()
+	existing := ids(objects)
+	for _, binding := range append(ofKind(objects, "RoleBinding"), ofKind(objects, "ClusterRoleBinding")...) {
+		role, _, err := unstructured.NestedStringMap(binding.Object, "roleRef")
+		if err != nil {
+			t.Fatal(err)
+		}
+		roleNamespace := namespace
+		if role["kind"] == "ClusterRole" {
+			roleNamespace = ""
+		}
+		if id := role["kind"] + " " + roleNamespace + "/" + role["name"]; !slices.Contains(existing, id) {
+			t.Errorf("%s names %s, which does not exist", binding.GetName(), id)
+		}
+		for _, subject := range entries(t, binding.Object, "subjects") {
+			id, _ := subject["name"].(string)
+			if id = "ServiceAccount " + namespace + "/" + id; !slices.Contains(existing, id) || subject["namespace"] != namespace {
+				t.Errorf("%s names subject %v, which does not exist", binding.GetName(), subject)
+			}
+		}
+	}
+}
+
+// checkManagerRole wants the names in the manager's role to be those of the webhook configurations.
+func checkManagerRole(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	var want, got []string
+	for _, configuration := range append(ofKind(objects, mutatingKind), ofKind(objects, validatingKind)...) {
+		want = append(want, configuration.GetName())
+	}
+	for _, role := range ofKind(objects, "ClusterRole") {
+		for _, rule := range entries(t, role.Object, "rules") {
+			if groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups"); slices.Equal(groups, []string{"admissionregistration.k8s.io"}) {
+				names, _, _ := unstructured.NestedStringSlice(rule, "resourceNames")
+				got = append(got, names...)
+			}
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("webhook configurations in the manager's role (-want +got):\n%s", diff)
+	}
+}
+
+func entries(t *testing.T, object map[string]any, path ...string) []map[string]any {
+	t.Helper()
+	list, _, err := unstructured.NestedFieldNoCopy(object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, _ := list.([]any)
+	var result []map[string]any
+	for _, item := range items {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			t.Fatalf("%s holds %T, want an object", strings.Join(path, "."), item)
+		}
+		result = append(result, entry)
+	}
+	return result
+}
