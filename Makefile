@@ -51,27 +51,25 @@ verify: generate ## Fail if generated files, formatting or go.mod files are not 
 lint: ## Run the linters of .golangci.yml (the first time builds them, which takes minutes)
 	$(GOLANGCI_LINT) run
 
-# One plane serves every package. It goes down at the end, whatever happens.
-test: bin/plane ## Run all tests (or those in PKG) on a plane of their own, then the tour of make run; builds what is missing
-	$(call step,'control plane')
-	@trap 'bin/plane down --name test' EXIT; \
-	bin/plane up --detach --name test; \
-	printf '\033[1m==> %s\033[0m\n' 'go test $(PKG)'; \
-	WORKLOAD_PLANE_KUBECONFIG="$$PWD/.plane/test/kubeconfig" go test $(TESTFLAGS) $(PKG)
+# The tour comes first: it builds the control plane with progress, and fails fast. Each package that needs a plane then starts
+# one of its own, which takes seconds, so that no suite sees the CustomResourceDefinitions or webhooks of another.
+test: build ## Run the tour of make run, then all tests (or those in PKG); builds what is missing, with progress
 	$(call step,'the tour')
 	bin/plane run --once
+	$(call step,'go test')
+	go test $(TESTFLAGS) $(PKG)
 
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)
 
-run: bin/plane ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
+run: build ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
 	@exec bin/plane run $(if $(CLUSTER),--cluster=$(CLUSTER)) $(ARGS)
 
-plane: bin/plane ## Start a plane alone and keep it until Ctrl-C
+plane: build ## Start a plane alone and keep it until Ctrl-C
 	@exec bin/plane up $(ARGS)
 
 build: ## Build every binary into bin/
-	go build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/ ./cmd/...
+	@go build -ldflags '-X main.release=$(VERSION)' -o bin/ ./cmd/...
 
 image: ## Build the manager's image from scratch into dist/image.tar (no container engine, no base image); PUSH=true pushes it to IMG
 	@mkdir -p dist/ko && rm -rf dist/ko/img && cp -r tools/ko/scratch dist/ko/img
@@ -94,8 +92,3 @@ undeploy: ## Remove what deploy applied; CustomResourceDefinitions and users' ob
 
 clean: ## Remove bin and dist (.plane stays: its binaries take minutes to build)
 	rm -rf bin dist
-
-# Not in the list of targets: go decides itself whether there is anything to build.
-.PHONY: bin/plane
-bin/plane:
-	@go build -o $@ ./cmd/plane
