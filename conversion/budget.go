@@ -1,0 +1,146 @@
+package conversion
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"sync"
+
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+)
+
+const (
+	// annotationLimit is what the API server allows all annotations of an object to take together, keys and values.
+	annotationLimit = 256 << 10
+
+	// plainLimit is the size from which an annotation of ours is compressed.
+	plainLimit = 32 << 10
+
+	// expandedLimit bounds what a compressed annotation may expand to. No object that the API server stores is larger.
+	expandedLimit = 2 << 20
+
+	// compressedPrefix marks a compressed annotation; a plain one begins with a brace.
+	compressedPrefix = "gzip:"
+)
+
+// fitBudget makes our annotations fit beside the others: it compresses, then drops kept fields, the largest first, then
+// what is parked, then annotations that were fields. It never fails.
+func (r *run) fitBudget() {
+	if r.unlimited {
+		return
+	}
+	plainKept, plainParked := r.keptText, r.parkedText
+	r.keptText, r.parkedText = packed(plainKept, plainLimit), packed(plainParked, plainLimit)
+	if len(r.meta.annotations)+sizeOf(r.meta.added)+r.ownSize() <= annotationLimit && len(plainKept) <= expandedLimit {
+		return
+	}
+	r.keptText, r.parkedText = packed(plainKept, 0), packed(plainParked, 0)
+	room := annotationLimit - exactSize(r.meta.others) - exactSize(r.meta.added)
+	for len(r.keptText) > 0 && (r.ownSize() > room || len(plainKept) > expandedLimit) {
+		plainKept = r.withoutLargest(plainKept)
+		r.keptText = packed(plainKept, 0)
+	}
+	if len(r.parkedText) > 0 && (r.ownSize() > room || len(plainParked) > expandedLimit) {
+		r.parkedText = nil
+		r.lose("metadata.annotations[" + workloadv1.AnnotationUnconvertible + "]")
+	}
+	if room < 0 && len(r.meta.added) > 0 {
+		for _, m := range r.meta.added {
+			r.lose("metadata.annotations[" + string(plain(m.name)) + "]")
+		}
+		r.meta.added = r.meta.added[:0]
+	}
+}
+
+// ownSize is what our annotations take.
+func (r *run) ownSize() (size int) {
+	if len(r.keptText) > 0 {
+		size += len(workloadv1.AnnotationV1Fields) + len(r.keptText)
+	}
+	if len(r.parkedText) > 0 {
+		size += len(workloadv1.AnnotationUnconvertible) + len(r.parkedText)
+	}
+	return size
+}
+
+// sizeOf bounds the size of annotations from above.
+func sizeOf(annotations []member) (size int) {
+	for _, m := range annotations {
+		size += len(m.name) + len(m.value)
+	}
+	return size
+}
+
+func exactSize(annotations []member) (size int) {
+	for _, m := range annotations {
+		size += len(plain(m.name))
+		if isString(m.value) {
+			size += len(plain(m.value))
+		}
+	}
+	return size
+}
+
+// withoutLargest returns kept fields without the largest one, and nothing if none is left.
+func (r *run) withoutLargest(kept []byte) []byte {
+	var largest member
+	c := cursor{text: kept}
+	for c.enter(); c.more(); {
+		if m := (member{name: c.name(), value: c.value()}); len(m.value) >= len(largest.value) {
+			largest = m
+		}
+	}
+	r.lose("spec." + string(plain(largest.name)))
+	out := []byte{'{'}
+	c = cursor{text: kept}
+	for c.enter(); c.more(); {
+		if m := (member{name: c.name(), value: c.value()}); !bytes.Equal(m.name, largest.name) {
+			out = appendMember(out, m.name, m.value)
+		}
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return closeObject(out)
+}
+
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+// packed returns text, compressed if it is longer than limit and compression helps.
+func packed(text []byte, limit int) []byte {
+	if len(text) <= limit {
+		return text
+	}
+	var buffer bytes.Buffer
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	w.Reset(&buffer)
+	if _, err := w.Write(text); err != nil {
+		return text
+	}
+	if err := w.Close(); err != nil {
+		return text
+	}
+	if len(compressedPrefix)+base64.StdEncoding.EncodedLen(buffer.Len()) >= len(text) {
+		return text
+	}
+	return base64.StdEncoding.AppendEncode([]byte(compressedPrefix), buffer.Bytes())
+}
+
+// expanded returns the plain text of an annotation of ours; false if it is damaged or expands beyond all reason.
+func expanded(text []byte) ([]byte, bool) {
+	encoded, compressed := bytes.CutPrefix(text, []byte(compressedPrefix))
+	if !compressed {
+		return text, len(text) > 0
+	}
+	r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)))
+	if err != nil {
+		return nil, false
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, expandedLimit+1))
+	if err != nil || len(plain) > expandedLimit {
+		return nil, false
+	}
+	return plain, true
+}
