@@ -132,6 +132,7 @@ func TestAnOldClientReplaces(t *testing.T) {
 	c.must(`{"apiVersion":"app.example.com/v1","kind":"WebApp","metadata":{"name":"x"},"spec":{"image":"web:1","replicas":2,
 		"env":[{"name":"Z","value":"1"},{"name":"A","value":"2"}],"volumes":[{"name":"tmp","emptyDir":{}}],
 		"volumeMounts":[{"name":"tmp","mountPath":"/tmp"}],"ingress":{"host":"h.example.com"},"terminationGracePeriodSeconds":5}}`, "create", "-f", "-")
+	c.ready(webAppV1, "x") // kubectl reads before it replaces: nobody else may write in between
 	want := c.unstructuredOf("app.example.com/v1", "WebApp", "x").Object["spec"].(map[string]any)
 	c.must(`{"apiVersion":"app.example.com/v1alpha1","kind":"WebApp","metadata":{"name":"x"},"spec":{"image":{"repository":"web","tag":"2"},
 		"scale":{"instances":2},"env":{"Z":"1","A":"2"}}}`, "replace", "-f", "-")

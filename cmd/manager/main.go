@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	os.Exit(execute(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs the command line and returns the exit code. Whatever goes wrong is said in one line on stderr.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, os.Getenv, os.ReadFile)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage(stdout)
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "manager: %s; manager --help lists the flags\n", oneLine(err))
+		return exitUsage
+	case o.version:
+		fmt.Fprintln(stdout, version())
+		return exitOK
+	}
+	logger := zap.New(zap.UseFlagOptions(&o.zap), zap.WriteTo(stderr))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	if err := run(ctrl.LoggerInto(ctx, logger), o); err != nil {
+		fmt.Fprintf(stderr, "manager: %s\n", oneLine(err))
+		return exitFailure
+	}
+	return exitOK
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	appv1 "github.com/example/workload-operator/apis/app/v1"
+	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+	"github.com/example/workload-operator/controllers"
+	"github.com/example/workload-operator/conversion"
+	"github.com/example/workload-operator/webhooks"
+)
+
+// newScheme has the kinds that the controllers read and write: ours in v1 only, and those of Kubernetes.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(
+		clientgoscheme.AddToScheme(scheme),
+		appv1.AddToScheme(scheme),
+		batchv1.AddToScheme(scheme),
+	)
+}
+
+// serve puts everything that the API server calls on the webhook server.
+func serve(mgr ctrl.Manager) error {
+	mgr.GetWebhookServer().Register("/convert", conversion.NewHandler(conversion.HandlerOptions{Registerer: metrics.Registry}))
+	if err := webhooks.Setup(mgr); err != nil {
+		return fmt.Errorf("setting up the webhooks: %w", err)
+	}
+	return nil
+}
+
+// reconcile adds the controllers.
+func reconcile(mgr ctrl.Manager, o *options) error {
+	if err := controllers.Setup(mgr, controllers.Options{MaxConcurrentReconciles: o.concurrency}); err != nil {
+		return fmt.Errorf("setting up the controllers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package podset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+)
+
+const (
+	controllerName = "podset"
+
+	// claimIndex finds Pods in the cache by who controls them, or could.
+	claimIndex = "batch.example.com/claim"
+
+	// nameLength is the length of the random end of a Pod's name.
+	nameLength = 5
+
+	// requestsInFlight of one pass; more would only queue in the connection.
+	requestsInFlight = 100
+
+	firstRetryDelay = 50 * time.Millisecond
+	maxRetryDelay   = time.Minute
+)
+
+// Setup registers the controller of PodSets with the manager. maxConcurrent is how many PodSets are reconciled at the same
+// time. The manager's cache must hold the Pods that carry the label app.kubernetes.io/managed-by=workload-operator.
+func Setup(mgr ctrl.Manager, maxConcurrent int) error {
+	r := &Reconciler{
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		events:   mgr.GetEventRecorder(controllerName),
+		clock:    clock.RealClock{},
+		newName:  func(prefix string) string { return prefix + utilrand.String(nameLength) },
+		width:    requestsInFlight,
+		progress: &watchProgress{},
+		records:  &records{byKey: map[types.NamespacedName]*record{}},
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&batchv1.PodSet{}).
+		WatchesRawSource(claimSource(mgr.GetFieldIndexer())).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, r.podEvents())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: maxConcurrent,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetryDelay, maxRetryDelay),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the PodSet controller: %w", err)
+	}
+	return nil
+}
+
+// claimSource brings no events. It adds the index when the controller starts, where there is a context to do so, and before
+// the first pass, which waits for all sources.
+func claimSource(indexer client.FieldIndexer) source.Source {
+	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		return indexer.IndexField(ctx, &corev1.Pod{}, claimIndex, claimsOn)
+	})
+}
+
+// claimsOn is the index function: whose Pod is it, or whose could it become?
+func claimsOn(object client.Object) []string {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		if isPodSet(owner) {
+			return []string{ownedClaim(owner.UID)}
+		}
+		return nil
+	}
+	if name, labelled := object.GetLabels()[batchv1.LabelPodSet]; labelled {
+		return []string{orphanClaim(name)}
+	}
+	return nil
+}
+
+func ownedClaim(uid types.UID) string { return "owned/" + string(uid) }
+
+func orphanClaim(name string) string { return "orphan/" + name }
+
+func isPodSet(owner *metav1.OwnerReference) bool {
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && group.Group == batchv1.GroupVersion.Group && owner.Kind == "PodSet"
+}
+
+// podEvents wakes the PodSet that a Pod belongs to, before and after the change. The progress of the watch is noted first, so
+// that the pass which an event starts knows about it.
+func (r *Reconciler) podEvents() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	wake := func(q queue, pods ...*corev1.Pod) {
+		for _, pod := range pods {
+			r.progress.saw(pod.ResourceVersion)
+		}
+		for _, pod := range pods {
+			if name := podSetOf(pod); name != "" {
+				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
+			}
+		}
+	}
+	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { wake(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			wake(q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) { wake(q, e.Object) },
+	}
+}
+
+// podSetOf names the PodSet that controls the Pod, or that may adopt it.
+func podSetOf(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		if isPodSet(owner) {
+			return owner.Name
+		}
+		return ""
+	}
+	return pod.Labels[batchv1.LabelPodSet]
+}
