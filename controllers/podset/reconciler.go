@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return quiet(err)
 	}
 	r.report(seen.podSet, done, known.refusal)
-	return r.next(seen, known, decided, done)
+	return r.next(known, decided, done)
 }
 
 // writeStatus sends the status if it differs from what the PodSet says.
@@ -72,7 +72,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, known *rec
 }
 
 // next says when to look again.
-func (r *Reconciler) next(o *observation, known *record, decided decision, done outcome) (ctrl.Result, error) {
+func (r *Reconciler) next(known *record, decided decision, done outcome) (ctrl.Result, error) {
 	if done.err != nil {
 		return ctrl.Result{}, done.err
 	}

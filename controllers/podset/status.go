@@ -69,36 +69,52 @@ func conditionsOf(o *observation, refused *refusal) []metav1.Condition {
 	return conditions
 }
 
-// readyCondition is True when every wanted Pod is available and has the template it should have.
+// readyCondition is True when every wanted Pod is available and has the template it should have. Else it names the first
+// thing in the way: a refusal, a suspension that is not done, missing Pods, surplus Pods, Pods of an older template.
 func readyCondition(o *observation, refused *refusal) metav1.Condition {
-	c := metav1.Condition{Type: workloadv1.ConditionReady, Status: metav1.ConditionFalse}
-	desired, running := o.desired(), o.available()
-	problem, ill := podhealth.Worst(o.active)
 	switch {
 	case refused != nil && refused.invalid:
-		c.Reason, c.Message = workloadv1.ReasonInvalidSpec, refused.message
+		return unready(workloadv1.ReasonInvalidSpec, refused.message)
 	case refused != nil:
-		c.Reason, c.Message = workloadv1.ReasonReplicaFailure, refused.message
-	case o.podSet.Spec.Suspend && len(o.active)+len(o.terminating) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, workloadv1.ReasonSuspended, "The PodSet is suspended and runs no Pods."
+		return unready(workloadv1.ReasonReplicaFailure, refused.message)
 	case o.podSet.Spec.Suspend:
-		c.Reason, c.Message = workloadv1.ReasonProgressing, fmt.Sprintf("%d Pods still have to stop.", len(o.active)+len(o.terminating))
-	case running < desired && ill:
-		c.Reason, c.Message = problem.Reason, problem.Message
-	case running < desired && o.failures.count > 1:
-		c.Reason, c.Message = batchv1.ReasonFailingPods, "New Pods keep failing; the next one is created after a delay that grows with each failure."
-	case running < desired:
-		c.Reason, c.Message = workloadv1.ReasonProgressing, fmt.Sprintf("%d of %d Pods are available.", running, desired)
-	case len(o.active) != desired:
-		c.Reason, c.Message = workloadv1.ReasonProgressing, fmt.Sprintf("%d Pods run and %d are wanted.", len(o.active), desired)
+		return suspendedCondition(o)
+	case o.available() < o.desired():
+		return missingCondition(o)
+	case len(o.active) != o.desired():
+		return unready(workloadv1.ReasonProgressing, fmt.Sprintf("%d Pods run and %d are wanted.", len(o.active), o.desired()))
 	case o.toUpdate() > 0 && o.podSet.Spec.Paused:
-		c.Reason, c.Message = batchv1.ReasonPaused, fmt.Sprintf("The update is paused; %d Pods do not have the current template.", o.toUpdate())
+		return unready(batchv1.ReasonPaused, fmt.Sprintf("The update is paused; %d Pods do not have the current template.", o.toUpdate()))
 	case o.toUpdate() > 0:
-		c.Reason, c.Message = workloadv1.ReasonProgressing, fmt.Sprintf("%d Pods still get the current template.", o.toUpdate())
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, workloadv1.ReasonReady, fmt.Sprintf("All %d Pods are available.", desired)
+		return unready(workloadv1.ReasonProgressing, fmt.Sprintf("%d Pods still get the current template.", o.toUpdate()))
 	}
-	return c
+	return allReady(workloadv1.ReasonReady, fmt.Sprintf("All %d Pods are available.", o.desired()))
+}
+
+func suspendedCondition(o *observation) metav1.Condition {
+	if left := len(o.active) + len(o.terminating); left > 0 {
+		return unready(workloadv1.ReasonProgressing, fmt.Sprintf("%d Pods still have to stop.", left))
+	}
+	return allReady(workloadv1.ReasonSuspended, "The PodSet is suspended and runs no Pods.")
+}
+
+// missingCondition says why fewer Pods are available than wanted: in the words of the worst one, if any is ill.
+func missingCondition(o *observation) metav1.Condition {
+	if problem, ill := podhealth.Worst(o.active); ill {
+		return unready(problem.Reason, problem.Message)
+	}
+	if o.failures.count > 1 {
+		return unready(batchv1.ReasonFailingPods, "New Pods keep failing; the next one is created after a delay that grows with each failure.")
+	}
+	return unready(workloadv1.ReasonProgressing, fmt.Sprintf("%d of %d Pods are available.", o.available(), o.desired()))
+}
+
+func allReady(reason, message string) metav1.Condition {
+	return metav1.Condition{Type: workloadv1.ConditionReady, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func unready(reason, message string) metav1.Condition {
+	return metav1.Condition{Type: workloadv1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
 // toUpdate is how many Pods the update still has to reach.
