@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/conversion"
+)
+
+// finding is something to say about a place in an object.
+type finding struct {
+	File      string `json:"file"`
+	Document  int    `json:"document"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+
+	// Item is the object's place in the document, if that is a list.
+	Item string `json:"item,omitempty"`
+
+	// Path is the place in the object, in the object's field names; empty for the whole object.
+	Path string `json:"path,omitempty"`
+
+	// Message goes on where the path ends.
+	Message string `json:"message"`
+}
+
+func (f finding) String() string {
+	object := f.Kind
+	switch {
+	case f.Namespace != "":
+		object += " " + f.Namespace + "/" + f.Name
+	case f.Name != "":
+		object += " " + f.Name
+	}
+	parts := []string{f.File, fmt.Sprintf("document %d", f.Document), object}
+	if f.Item != "" {
+		parts = []string{f.File, fmt.Sprintf("document %d", f.Document), f.Item, object}
+	}
+	return oneLine(strings.Join(parts, ": ") + ": " + strings.TrimSpace(f.Path+" "+f.Message))
+}
+
+const parkedNote = ", and waits in the annotation " + workloadv1.AnnotationUnconvertible
+
+func (c *converter) finding(object []byte, path, message string) finding {
+	return finding{
+		Kind:      stringAt(object, "kind"),
+		Namespace: stringAt(object, "metadata", "namespace"),
+		Name:      stringAt(object, "metadata", "name"),
+		Item:      c.path,
+		Path:      path,
+		Message:   message,
+	}
+}
+
+// report collects what a conversion says about an object.
+func (c *converter) report(object []byte, result conversion.Result) {
+	for _, q := range result.Quarantined {
+		c.warnings = append(c.warnings, c.finding(object, q.Path, q.Reason+parkedNote))
+	}
+	if result.Malformed > 0 {
+		c.warnings = append(c.warnings, c.finding(object, "", fmt.Sprintf("has %d damaged annotations of earlier conversions; what was readable is used", result.Malformed)))
+	}
+	for _, path := range result.Lost {
+		c.lost = append(c.lost, c.finding(object, path, "does not fit into the annotations that an object may have"))
+	}
+}
+
+// writeReport writes findings as text or as JSON, one line each.
+func writeReport(w io.Writer, findings []finding, format string) error {
+	for _, f := range findings {
+		line := []byte(f.String())
+		if format == formatJSONName {
+			var err error
+			if line, err = json.Marshal(f); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const pluginName = "kubectl-workload"
+
+// displayName is how the user calls the binary: by its own name, or through kubectl.
+func displayName(binary string) string {
+	if name := strings.TrimSuffix(filepath.Base(binary), ".exe"); name == pluginName {
+		return "kubectl workload"
+	}
+	return "workloadctl"
+}
+
+func newRootCommand(name string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           strings.ReplaceAll(name, " ", "-"),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Short:         "Work with WebApps and PodSets",
+		Long:          "Work with WebApps and PodSets.\n\n" + exitCodesHelp,
+		Version:       version(),
+		Args:          noArguments,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
+	root.AddCommand(newConvertCommand(name), newVersionCommand())
+	return root
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this binary",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		},
+	}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return usagef(cmd, "unknown command %q", args[0])
+	}
+	return usagef(cmd, "%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+}
+
+// release is set at build time (-ldflags "-X main.release=v1.2.3").
+var release string
+
+// version is the release, or what the Go toolchain recorded about the source.
+func version() string {
+	if release != "" {
+		return release
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
