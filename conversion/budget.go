@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"io"
+	"slices"
+	"sort"
 	"sync"
 
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
@@ -37,9 +39,8 @@ func (r *run) fitBudget() {
 	}
 	r.keptText, r.parkedText = packed(plainKept, 0), packed(plainParked, 0)
 	room := annotationLimit - exactSize(r.meta.others) - exactSize(r.meta.added)
-	for len(r.keptText) > 0 && (r.ownSize() > room || len(plainKept) > expandedLimit) {
-		plainKept = r.withoutLargest(plainKept)
-		r.keptText = packed(plainKept, 0)
+	if len(plainKept) > 0 && (r.ownSize() > room || len(plainKept) > expandedLimit) {
+		r.keptText = r.fitKept(plainKept, room)
 	}
 	if len(r.parkedText) > 0 && (r.ownSize() > room || len(plainParked) > expandedLimit) {
 		r.parkedText = nil
@@ -82,25 +83,41 @@ func exactSize(annotations []member) (size int) {
 	return size
 }
 
-// withoutLargest returns kept fields without the largest one, and nothing if none is left.
-func (r *run) withoutLargest(kept []byte) []byte {
-	var largest member
-	c := cursor{text: kept}
+// fitKept drops as few of the kept fields as it takes to fit, the largest first, and reports them lost. Compression decides what
+// fits, so it looks for their number by halving.
+func (r *run) fitKept(plainKept []byte, room int) []byte {
+	var fields []member
+	c := cursor{text: plainKept}
 	for c.enter(); c.more(); {
-		if m := (member{name: c.name(), value: c.value()}); len(m.value) >= len(largest.value) {
-			largest = m
-		}
+		fields = append(fields, member{name: c.name(), value: c.value()})
 	}
-	r.lose("spec." + string(plain(largest.name)))
+	bySize := slices.Clone(fields)
+	slices.SortStableFunc(bySize, func(a, b member) int { return len(b.value) - len(a.value) })
+	dropped := sort.Search(len(fields), func(n int) bool {
+		rest := withoutFields(fields, bySize[:n])
+		r.keptText = packed(rest, 0)
+		return len(rest) <= expandedLimit && r.ownSize() <= room
+	})
+	for _, m := range bySize[:dropped] {
+		r.lose("spec." + string(plain(m.name)))
+	}
+	return packed(withoutFields(fields, bySize[:dropped]), 0)
+}
+
+// withoutFields writes an object of fields without some of them; nothing if none is left.
+func withoutFields(fields, without []member) []byte {
+	if len(fields) == len(without) {
+		return nil
+	}
+	drop := make(map[string]bool, len(without))
+	for _, m := range without {
+		drop[string(m.name)] = true
+	}
 	out := []byte{'{'}
-	c = cursor{text: kept}
-	for c.enter(); c.more(); {
-		if m := (member{name: c.name(), value: c.value()}); !bytes.Equal(m.name, largest.name) {
+	for _, m := range fields {
+		if !drop[string(m.name)] {
 			out = appendMember(out, m.name, m.value)
 		}
-	}
-	if len(out) == 1 {
-		return nil
 	}
 	return closeObject(out)
 }

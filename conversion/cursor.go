@@ -85,19 +85,21 @@ func (c *cursor) value() []byte {
 }
 
 // stringEnd returns the index after the string that starts at i. Most of an object is text in strings, so it looks at eight
-// bytes at a time.
+// bytes at a time; annotations with JSON in them are full of escapes, so it handles all escapes of the eight.
 func stringEnd(text []byte, i int) int {
-	for i++; i+8 <= len(text); {
-		found := quoteOrEscape(binary.LittleEndian.Uint64(text[i:]))
-		if found == 0 {
-			i += 8
-			continue
+	for i++; i+8 <= len(text); i += 8 {
+		word := binary.LittleEndian.Uint64(text[i:])
+		found := bytesEqual(word, '"') | bytesEqual(word, '\\')
+		for found != 0 {
+			at := bits.TrailingZeros64(found) / 8
+			if text[i+at] == '"' {
+				return i + at + 1
+			}
+			if at == 7 {
+				i++ // the escaped character is in the next eight
+			}
+			found &^= 0xffff << (at * 8)
 		}
-		i += bits.TrailingZeros64(found) / 8
-		if text[i] == '"' {
-			return i + 1
-		}
-		i += 2
 	}
 	for ; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -107,12 +109,11 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// quoteOrEscape sets the top bit of the first byte of word, counted from the lowest, that is a quote or a backslash. Bits above it
-// mean nothing.
-func quoteOrEscape(word uint64) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	quotes, escapes := word^('"'*ones), word^('\\'*ones)
-	return ((quotes-ones)&^quotes | (escapes-ones)&^escapes) & tops
+// bytesEqual sets the top bit of every byte of word that is b.
+func bytesEqual(word uint64, b byte) uint64 {
+	const ones, low = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
+	word ^= uint64(b) * ones
+	return ^(((word & low) + low) | word | low)
 }
 
 // nestedEnd returns the index after the object or array that starts at i.

@@ -2,15 +2,25 @@ package conversion
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // FuzzConvert: any JSON object with a kind and version of ours converts, there and back to the same.
 func FuzzConvert(f *testing.F) {
 	for _, c := range readCorpus(f) {
 		f.Add(object(c.kind, c.version, c.in))
+	}
+	r := &random{rand.New(rand.NewPCG(1, 1))}
+	for _, c := range standard.all {
+		for range 20 {
+			f.Add(r.planted(c, hubVersion))
+			f.Add(r.planted(c, "v1alpha1"))
+		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var members map[string]any
@@ -52,8 +62,16 @@ func FuzzHandler(f *testing.F) {
 		if w.Code == http.StatusBadRequest {
 			return
 		}
-		if !json.Valid(w.Body.Bytes()) {
-			t.Fatalf("%s\n-> %d %s", body, w.Code, w.Body)
+		response := answered(t, w)
+		if response.Result.Status != metav1.StatusSuccess {
+			return
+		}
+		var review map[string]any
+		if err := json.Unmarshal(body, &review); err != nil {
+			t.Fatalf("%s is no JSON and is answered", body)
+		}
+		if asked, _ := at(review, "request.objects").([]any); len(asked) != len(response.ConvertedObjects) {
+			t.Fatalf("%s\n-> %d objects", body, len(response.ConvertedObjects))
 		}
 	})
 }

@@ -117,6 +117,8 @@ func TestReview(t *testing.T) {
 		"no request":        {body: []byte(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`), status: 400},
 		"a list":            {body: []byte(`[]`), status: 400},
 		"two documents":     {body: append(bytes.Clone(good), good...), status: 400},
+		"uid no text":       {body: bytes.Replace(good, []byte(`"u-1"`), []byte(`[]`), 1), status: 400},
+		"version no text":   {body: []byte(`{"apiVersion":7,"request":{"uid":"u-1"}}`), result: "Failure", message: []string{"7"}},
 		"objects no list":   {body: bytes.Replace(good, []byte(`[`), []byte(`7,"x":[`), 1), status: 400},
 		"no content type":   {body: good, status: 415, contentType: " "},
 		"protobuf":          {body: good, status: 415, contentType: "application/vnd.kubernetes.protobuf"},

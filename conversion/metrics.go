@@ -76,7 +76,7 @@ func registered[C prometheus.Collector](registerer prometheus.Registerer, metric
 		}
 	}
 	if err != nil {
-		panic("registering metrics of conversion: " + err.Error())
+		panic("registering metrics of conversion: " + err.Error()) //nolint:forbidigo // a mistake at start-up, as in MustRegister
 	}
 	return metric
 }

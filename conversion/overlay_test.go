@@ -101,7 +101,7 @@ func TestOverlayAtRandom(t *testing.T) {
 	for _, c := range standard.all {
 		t.Run(c.kind.Kind, func(t *testing.T) {
 			r := newRandom(t)
-			for range *objects / 5 {
+			for range *objects / 20 {
 				stored := r.object(c, hubVersion, 0)
 				write := r.planted(c, "v1alpha1")
 				newHub := mustConvert(t, write, c.kind.Kind, hubVersion).Object

@@ -65,7 +65,7 @@ func TestPlantedAnnotations(t *testing.T) {
 		for _, version := range c.versions {
 			t.Run(c.kind.Kind+"/"+version, func(t *testing.T) {
 				r := newRandom(t)
-				for range *objects / 2 {
+				for range *objects / 4 {
 					in := r.planted(c, version)
 					there := mustConvert(t, in, c.kind.Kind, otherVersion(version))
 					back := mustConvert(t, there.Object, c.kind.Kind, version)

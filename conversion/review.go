@@ -54,12 +54,13 @@ func (r *review) readRequest(c *cursor, convert func(*cursor, string)) bool {
 		switch name := c.key(); string(name) {
 		case "uid":
 			r.uid = c.value()
+			ok = ok && isString(r.uid)
 		case "desiredAPIVersion":
 			if value := c.value(); isString(value) {
 				r.desired = string(plain(value))
 			}
 		case "objects":
-			ok = r.readObjects(c, convert)
+			ok = r.readObjects(c, convert) && ok
 		default:
 			c.value()
 		}
@@ -133,8 +134,11 @@ func (r review) close(a answer, start int) answer {
 		a.body = append(closeArray(a.body), `,"result":{"metadata":{},"status":"Success"}`...)
 	}
 	a.body = append(append(a.body, `,"uid":`...), valueOr(r.uid, `""`)...)
-	a.body = append(append(a.body, `},"apiVersion":`...), valueOr(r.apiVersion, `"`+reviewVersion+`"`)...)
-	a.body = append(a.body, '}')
+	version := r.apiVersion
+	if !isString(version) {
+		version = []byte(`"` + reviewVersion + `"`)
+	}
+	a.body = append(append(append(a.body, `},"apiVersion":`...), version...), '}')
 	return a
 }
 

@@ -147,10 +147,15 @@ func numberBefore(reason string, factor func(unit byte) int64) rewrite {
 }
 
 // wholeNumber reads decimal digits with an optional minus, as far as an int64 holds them.
-func wholeNumber(text []byte) (int64, bool) {
+func wholeNumber(text []byte) (number int64, ok bool) {
 	digits := bytes.TrimPrefix(text, []byte("-"))
-	if len(digits) == 0 || len(bytes.Trim(digits, "0123456789")) > 0 {
+	if len(digits) == 0 {
 		return 0, false
+	}
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' {
+			return 0, false
+		}
 	}
 	number, err := strconv.ParseInt(string(text), 10, 64)
 	return number, err == nil

@@ -32,16 +32,23 @@ func hasEscape(text []byte) bool {
 // appendUnquoted appends what a JSON string means. Half of a surrogate pair becomes U+FFFD, as in encoding/json.
 func appendUnquoted(dst, quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
-	for {
-		i := bytes.IndexByte(inner, '\\')
-		if i < 0 {
-			return append(dst, inner...)
+	start := 0
+	for i := 0; i < len(inner); i++ {
+		if inner[i] != '\\' {
+			continue
 		}
-		dst = append(dst, inner[:i]...)
+		dst = append(dst, inner[start:i]...)
+		if next := inner[i+1]; next == '"' || next == '\\' {
+			start = i + 1 // the character itself begins the next piece
+			i++
+			continue
+		}
 		r, size := escaped(inner[i:])
 		dst = utf8.AppendRune(dst, r)
-		inner = inner[i+size:]
+		start = i + size
+		i = start - 1
 	}
+	return append(dst, inner[start:]...)
 }
 
 // escaped returns the character an escape sequence stands for, and the length of the sequence.
