@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,10 @@ func (r *run) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o, err := operator.New(operator.Options{Root: root, Manager: r.manager, Host: r.host})
+	if err != nil {
+		return err
+	}
 	options := controlplane.Options{Root: root, Log: out}
 	switch r.cluster {
 	case ownCluster:
@@ -71,7 +76,10 @@ func (r *run) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = r.on(ctx, plane, root, out)
+	err = r.on(ctx, plane, o, root, out)
+	if ctx.Err() != nil && !r.once {
+		err = nil // Ctrl-C is how this command ends
+	}
 	if err != nil {
 		err = errors.Join(err, plane.Keep()) // the logs tell more
 	}
@@ -79,29 +87,29 @@ func (r *run) run(ctx context.Context, out io.Writer) error {
 }
 
 // on installs the operator on a plane, shows it, keeps it and cleans up.
-func (r *run) on(ctx context.Context, plane *controlplane.Plane, root string, out io.Writer) error {
-	if r.cluster == currentCluster {
-		if err := refuseInstalled(ctx, plane); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(out, "installing the operator from config/default")
-	o, err := operator.Install(ctx, operator.Options{Plane: plane, Root: root, Manager: r.manager, Host: r.host, Log: out})
-	if err != nil {
+func (r *run) on(ctx context.Context, plane *controlplane.Plane, o *operator.Operator, root string, out io.Writer) error {
+	if err := o.On(ctx, plane); err != nil {
 		return err
 	}
-	err = r.show(ctx, plane, o, root, out)
-	if r.cluster == currentCluster {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		fmt.Fprintln(out, "removing what was installed")
-		err = errors.Join(err, o.Uninstall(ctx))
+	if r.cluster == ownCluster {
+		return r.show(ctx, plane, o, root, out)
 	}
-	return err
+	if err := refuseExisting(ctx, o); err != nil {
+		return err
+	}
+	err := r.show(ctx, plane, o, root, out)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	fmt.Fprintln(out, "removing what was installed")
+	return errors.Join(err, o.Uninstall(ctx))
 }
 
-// show starts the manager, runs the tour and waits for the end.
+// show installs the operator, starts the manager, runs the tour and waits for the end.
 func (r *run) show(ctx context.Context, plane *controlplane.Plane, o *operator.Operator, root string, out io.Writer) error {
+	fmt.Fprintln(out, "installing the operator from config/default")
+	if err := o.Install(ctx); err != nil {
+		return err
+	}
 	fmt.Fprintln(out, "starting the manager as its service account")
 	if err := o.Start(ctx); err != nil {
 		return err
@@ -133,15 +141,16 @@ func (r *run) wait(ctx context.Context, plane *controlplane.Plane, o *operator.O
 	}
 }
 
-// refuseInstalled protects a cluster that has the kinds already: at the end of the run they would be removed, and every
-// object with them.
-func refuseInstalled(ctx context.Context, plane *controlplane.Plane) error {
-	installed, err := operator.Installed(ctx, plane)
+// refuseExisting protects a cluster that has the operator, or part of it, already: at the end of the run it would be
+// removed, and every WebApp and PodSet with it.
+func refuseExisting(ctx context.Context, o *operator.Operator) error {
+	existing, err := o.Existing(ctx)
 	if err != nil {
 		return err
 	}
-	if installed {
-		return errors.New("the cluster has WebApps or PodSets already, and this command would remove them at its end: use make deploy, or another cluster")
+	if len(existing) > 0 {
+		return fmt.Errorf("the cluster has %s already, which this command would remove at its end: remove them yourself "+
+			"(kubectl delete -k config/default removes all, and every WebApp and PodSet), or use another cluster", strings.Join(existing, ", "))
 	}
 	return nil
 }
@@ -149,6 +158,9 @@ func refuseInstalled(ctx context.Context, plane *controlplane.Plane) error {
 // currentKubeconfig writes the current context of the user's kubeconfig, complete in itself, to a file of its own.
 func currentKubeconfig() (string, error) {
 	config, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err == nil && config.CurrentContext == "" {
+		err = errors.New("there is none, or it has no current context")
+	}
 	if err == nil {
 		err = errors.Join(clientcmdapi.MinifyConfig(config), clientcmdapi.FlattenConfig(config))
 	}

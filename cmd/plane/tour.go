@@ -70,12 +70,12 @@ func show(ctx context.Context, kubectl kubectlFunc, root string, out io.Writer) 
 		command := kubectl(ctx, strings.Fields(s.args)...)
 		command.Dir = root
 		output, err := command.CombinedOutput()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		fmt.Fprintln(out, strings.TrimSpace(string(output)))
 		if err := s.judge(output, err); err != nil {
 			errs = append(errs, fmt.Errorf("step %d of the tour (%s): %w", i+1, s.title, err))
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	return errors.Join(errs...)

@@ -116,11 +116,18 @@ func connect(t *testing.T) *cluster {
 // startOperator outlives the test that needs it first, so it has no use for that test's context.
 func startOperator(plane *controlplane.Plane) (*operator.Operator, error) {
 	ctx := context.Background()
-	o, err := operator.Install(ctx, operator.Options{Plane: plane, Log: os.Stderr})
+	o, err := operator.New(operator.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return o, o.Start(ctx)
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return o.On(ctx, plane) }, o.Install, o.Start,
+	} {
+		if err := step(ctx); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
 }
 
 // kubectl runs a command in the test's namespace and returns what it printed. The error is what it printed to standard error.

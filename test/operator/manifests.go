@@ -116,7 +116,11 @@ func output(command *exec.Cmd) ([]byte, error) {
 	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", strings.Join(command.Args[:2], " "), err, strings.TrimSpace(stderr.String()))
+		said := strings.TrimSpace(stderr.String())
+		if said == "" {
+			said = "it said nothing"
+		}
+		return nil, fmt.Errorf("%s: %w: %s", strings.Join(command.Args[:2], " "), err, said)
 	}
 	return out, nil
 }

@@ -37,10 +37,8 @@ const (
 	shutdownTimeout = 30 * time.Second
 )
 
-// Options says how the operator is installed and run.
+// Options says how the operator is run.
 type Options struct {
-	// Plane is the cluster.
-	Plane *controlplane.Plane
 	// Root is the root of the repository; empty finds it from the working directory.
 	Root string
 	// Manager is the path of the manager's binary; empty means bin/manager below Root.
@@ -49,14 +47,14 @@ type Options struct {
 	Host string
 	// Args are further arguments of the manager.
 	Args []string
-	// Log receives progress lines; nil discards them.
-	Log io.Writer
 }
 
-// Operator is an installed operator, with its manager running or stopped.
+// Operator is the operator on a cluster, with its manager running or stopped.
 type Operator struct {
 	options    Options
+	plane      *controlplane.Plane
 	ports      ports
+	objects    []*unstructured.Unstructured // what is installed
 	kubeconfig string
 	manager    *controlplane.Companion
 }
@@ -64,77 +62,82 @@ type Operator struct {
 // ports of the manager on the loopback interface.
 type ports struct{ webhook, probes, metrics int }
 
-// Install applies config/default and waits until the API server serves the kinds. It does not start the manager.
-func Install(ctx context.Context, options Options) (*Operator, error) {
-	if err := options.complete(); err != nil {
-		return nil, err
-	}
-	o := &Operator{options: options}
-	var err error
-	if o.ports, err = freePorts(); err != nil {
-		return nil, err
-	}
-	if err := o.apply(ctx); err != nil {
-		return nil, err
-	}
-	o.kubeconfig, err = options.Plane.KubeconfigFor(ctx, Namespace, serviceAccount)
-	return o, err
-}
-
-func (o *Options) complete() error {
-	if o.Root == "" {
+// New checks the options and prepares the operator. It touches no cluster.
+func New(options Options) (*Operator, error) {
+	if options.Root == "" {
 		root, err := controlplane.FindRoot()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		o.Root = root
+		options.Root = root
 	}
-	if o.Manager == "" {
-		o.Manager = filepath.Join(o.Root, "bin", "manager")
+	if options.Manager == "" {
+		options.Manager = filepath.Join(options.Root, "bin", "manager")
 	}
-	if _, err := os.Stat(o.Manager); err != nil {
-		return fmt.Errorf("no manager at %s: run make build", o.Manager)
+	if _, err := os.Stat(options.Manager); err != nil {
+		return nil, fmt.Errorf("no manager at %s: run make build", options.Manager)
 	}
-	if o.Host == "" {
-		o.Host = "localhost"
+	if options.Host == "" {
+		options.Host = "localhost"
 	}
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	return nil
+	free, err := freePorts()
+	return &Operator{options: options, ports: free}, err
 }
 
-func (o *Operator) apply(ctx context.Context) error {
-	objects, err := o.manifests(ctx)
+// On chooses the cluster, and renders what is to be installed there.
+func (o *Operator) On(ctx context.Context, plane *controlplane.Plane) error {
+	o.plane = plane
+	objects, err := render(ctx, plane.Kubectl(), filepath.Join(o.options.Root, "config", "default"))
 	if err != nil {
 		return err
 	}
-	list, err := encode(objects)
-	if err != nil {
-		return err
-	}
-	apply := o.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", "-")
-	apply.Stdin = bytes.NewReader(list)
-	if _, err := output(apply); err != nil {
-		return fmt.Errorf("installing the operator: %w", err)
-	}
-	established := o.Kubectl(ctx, append([]string{"wait", "--for=condition=Established", "--timeout=30s"}, crds...)...)
-	_, err = output(established)
+	o.objects, err = adapt(objects, endpoint{host: o.options.Host, port: int64(o.ports.webhook)})
 	return err
 }
 
-func (o *Operator) manifests(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	objects, err := render(ctx, o.options.Plane.Kubectl(), filepath.Join(o.options.Root, "config", "default"))
+// Existing names the objects of the installation that the cluster has already.
+func (o *Operator) Existing(ctx context.Context) ([]string, error) {
+	out, err := o.pipe(ctx, "get", "--ignore-not-found", "-o", "name", "-f", "-")
+	return strings.Fields(string(out)), err
+}
+
+// Install applies config/default and waits until the API server serves the kinds. It does not start the manager.
+func (o *Operator) Install(ctx context.Context) error {
+	if _, err := o.pipe(ctx, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		return fmt.Errorf("installing the operator: %w", err)
+	}
+	established := o.Kubectl(ctx, append([]string{"wait", "--for=condition=Established", "--timeout=30s"}, crds...)...)
+	if _, err := output(established); err != nil {
+		return err
+	}
+	var err error
+	o.kubeconfig, err = o.plane.KubeconfigFor(ctx, Namespace, serviceAccount)
+	return err
+}
+
+// Uninstall removes what Install applied. Objects of the two kinds go with their CRDs.
+func (o *Operator) Uninstall(ctx context.Context) error {
+	_, err := o.pipe(ctx, "delete", "--ignore-not-found", "-f", "-")
+	return err
+}
+
+// pipe runs kubectl with the objects of the installation on its standard input.
+func (o *Operator) pipe(ctx context.Context, args ...string) ([]byte, error) {
+	list, err := encode(o.objects)
 	if err != nil {
 		return nil, err
 	}
-	return adapt(objects, endpoint{host: o.options.Host, port: int64(o.ports.webhook)})
+	command := o.Kubectl(ctx, args...)
+	command.Stdin = bytes.NewReader(list)
+	return output(command)
 }
 
-// Kubectl is a kubectl command against the cluster, as its administrator.
+// Kubectl is a kubectl command against the cluster, as its administrator. It runs in a process group of its own, so that a
+// Ctrl-C in the terminal ends it through ctx, and the caller knows why it ended.
 func (o *Operator) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, o.options.Plane.Kubectl(), args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+o.options.Plane.Kubeconfig())
+	command := exec.CommandContext(ctx, o.plane.Kubectl(), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+o.plane.Kubeconfig())
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return command
 }
 
@@ -150,7 +153,7 @@ func (o *Operator) Start(ctx context.Context) error {
 		"--leader-elect",
 		"--shutdown-delay=0s", // nothing stands between the API server and this process that would have to learn of its end
 	}, o.options.Args...)...)
-	manager, err := o.options.Plane.Launch("manager", command)
+	manager, err := o.plane.Launch("manager", command)
 	if err != nil {
 		return err
 	}
@@ -213,6 +216,9 @@ func (o *Operator) Kill() { o.manager.Kill() }
 
 // Stop asks the manager to end and waits for it. A manager that does not end in time is killed, which is an error.
 func (o *Operator) Stop() error {
+	if o.manager == nil {
+		return nil
+	}
 	select {
 	case <-o.manager.Done():
 		return nil
@@ -230,29 +236,6 @@ func (o *Operator) Stop() error {
 		o.Kill()
 		return fmt.Errorf("the manager did not stop within %s and was killed; log: %s", shutdownTimeout, o.Log())
 	}
-}
-
-// Installed says whether a cluster has one of the kinds.
-func Installed(ctx context.Context, plane *controlplane.Plane) (bool, error) {
-	get := (&Operator{options: Options{Plane: plane}}).Kubectl(ctx, append([]string{"get", "--ignore-not-found", "-o", "name"}, crds...)...)
-	out, err := output(get)
-	return len(out) > 0, err
-}
-
-// Uninstall removes what Install applied. Objects of the two kinds go with their CRDs.
-func (o *Operator) Uninstall(ctx context.Context) error {
-	objects, err := o.manifests(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := encode(objects)
-	if err != nil {
-		return err
-	}
-	remove := o.Kubectl(ctx, "delete", "--ignore-not-found", "-f", "-")
-	remove.Stdin = bytes.NewReader(list)
-	_, err = output(remove)
-	return err
 }
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
