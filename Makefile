@@ -16,6 +16,9 @@ KUBECTL ?= $(shell command -v kubectl || echo .plane/bin/kubectl)
 IMG      ?= workload-operator:dev
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PKG      ?= ./...
+# How long make test looks for new inputs with each fuzz target; 0s leaves it out.
+FUZZTIME ?= 20s
+FUZZ      = conversion:FuzzConvert conversion:FuzzHandler webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert
 PLATFORM ?= linux/$(shell go env GOARCH)
 # Everything that `make generate` writes.
 GENERATED = ':(glob)apis/**/zz_generated*' config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml
@@ -58,6 +61,9 @@ test: build ## Run the tour of make run, then all tests (or those in PKG); build
 	bin/plane run --once
 	$(call step,'go test')
 	go test $(TESTFLAGS) $(PKG)
+	$(call step,'fuzzing each target for $(FUZZTIME)')
+	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do \
+	  go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)

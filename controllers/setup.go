@@ -1,5 +1,5 @@
 // Package controllers sets up the reconcilers of the operator. Each lives in a folder of its own and knows nothing of
-// the others; what two of them share is in podtemplate and podhealth. They see only version v1 of the kinds.
+// the others; what two of them share is in podtemplate, podhealth, degraded and statuspatch. They see only version v1 of the kinds.
 package controllers
 
 import (

@@ -13,6 +13,7 @@ import (
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/controllers/statuspatch"
 )
 
 const (
@@ -95,8 +96,11 @@ func (r *Reconciler) report(ctx context.Context, w *appv1.WebApp, next appv1.Web
 	if differs {
 		patched := w.DeepCopy()
 		patched.Status = next
-		patch := client.MergeFromWithOptions(w, client.MergeFromWithOptimisticLock{})
-		err := r.client.Status().Patch(ctx, patched, patch, client.FieldOwner(workloadv1.FieldManager))
+		patch, err := statuspatch.Between(w, patched)
+		if err != nil {
+			return 0, err
+		}
+		err = r.client.Status().Patch(ctx, patched, patch, client.FieldOwner(workloadv1.FieldManager))
 		switch {
 		case apierrors.IsConflict(err):
 			return conflictDelay, nil
