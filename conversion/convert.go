@@ -103,7 +103,7 @@ func (c *converter) convert(object []byte, toAPIVersion string) (Result, error) 
 // append appends the object at the cursor, converted, to dst. The cursor ends after the object.
 func (c *converter) append(dst []byte, at *cursor, toAPIVersion string, last *lastRoute) ([]byte, Result, error) {
 	start := *at
-	if err := last.find(c, identify(start, false), toAPIVersion); err != nil {
+	if err := last.find(c, identify(start), toAPIVersion); err != nil {
 		return dst, Result{}, err
 	}
 	out, result, repeated := last.run(dst, at)
@@ -112,7 +112,7 @@ func (c *converter) append(dst []byte, at *cursor, toAPIVersion string, last *la
 	}
 	// apiVersion or kind came more than once. The last one counts, as everywhere.
 	*at = start
-	if err := last.find(c, identify(start, true), toAPIVersion); err != nil {
+	if err := last.find(c, identifyWhole(start), toAPIVersion); err != nil {
 		return dst, Result{}, err
 	}
 	out, result, _ = last.run(dst, at)
@@ -143,22 +143,32 @@ func (id identity) same(other identity) bool {
 	return id.apiVersion != nil && id.kind != nil && bytes.Equal(id.apiVersion, other.apiVersion) && bytes.Equal(id.kind, other.kind)
 }
 
-// identify reads apiVersion and kind of the object at the cursor: the first ones, or, looking at all members, the last ones.
-func identify(c cursor, all bool) (id identity) {
-	for c.enter(); c.more(); {
-		switch name := c.key(); string(name) {
-		case "apiVersion":
-			id.apiVersion = c.value()
-		case "kind":
-			id.kind = c.value()
-		default:
-			c.value()
-		}
-		if !all && id.apiVersion != nil && id.kind != nil {
-			return id
-		}
+// identify reads the first apiVersion and kind of the object at the cursor, which is where nearly every object has its own.
+func identify(c cursor) (id identity) {
+	for c.enter(); c.more() && (id.apiVersion == nil || id.kind == nil); {
+		id.read(&c)
 	}
 	return id
+}
+
+// identifyWhole reads the last apiVersion and kind, which count if they repeat.
+func identifyWhole(c cursor) (id identity) {
+	for c.enter(); c.more(); {
+		id.read(&c)
+	}
+	return id
+}
+
+// read reads one member.
+func (id *identity) read(c *cursor) {
+	switch name := c.key(); string(name) {
+	case "apiVersion":
+		id.apiVersion = c.value()
+	case "kind":
+		id.kind = c.value()
+	default:
+		c.value()
+	}
 }
 
 // route is the way from one version to another: none, one or two conversions.

@@ -249,7 +249,7 @@ func checkVisible(t *testing.T, c *compiled, changed, back []byte) {
 	if !reflect.DeepEqual(want, got) {
 		t.Errorf("visible fields (-want +got):\n%s", cmp.Diff(want, got))
 	}
-	var plainView any = decoded(t, changed)
+	plainView := decoded(t, changed)
 	takeAnnotation(plainView, workloadv1.AnnotationV1Fields)
 	if _, parked := takeAnnotation(plainView, workloadv1.AnnotationUnconvertible); parked {
 		return

@@ -135,7 +135,7 @@ func (r *run) envMap(variables []variable, original []byte) []byte {
 	if isObject(original) {
 		out = appendUnreadable(out, original, variables)
 	}
-	if len(out) == start+1 && len(variables) > 0 && !(isObject(original) && isEmptyObject(original)) {
+	if len(out) == start+1 && len(variables) > 0 && (!isObject(original) || !isEmptyObject(original)) {
 		if isObject(original) {
 			return nil
 		}

@@ -37,7 +37,7 @@ func (c *converter) spokeOf(hub []byte, spokeAPIVersion string) (*compiled, erro
 	if !validJSON(hub) || !isObject(hub[firstByte(hub):]) {
 		return nil, fmt.Errorf("not a JSON object")
 	}
-	way, err := c.route(identify(cursor{text: hub}, true), spokeAPIVersion)
+	way, err := c.route(identifyWhole(cursor{text: hub}), spokeAPIVersion)
 	if err != nil {
 		return nil, err
 	}

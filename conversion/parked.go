@@ -114,7 +114,7 @@ func (r *run) readOriginalAnnotations(metadata []byte) {
 	if r.direction == up || !isObject(annotations) {
 		return
 	}
-	for _, m := range r.compiled.moved {
+	for _, m := range r.moved {
 		if text := valueOf(annotations, m.key); isString(text) {
 			r.meta.others = append(r.meta.others, member{quotedKey(m.key), text})
 		}
