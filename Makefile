@@ -10,6 +10,7 @@ CONTROLLER_GEN = go tool -modfile=tools/go.mod controller-gen
 KUSTOMIZE      = go tool -modfile=tools/go.mod kustomize
 GOLANGCI_LINT  = go tool -modfile=tools/golangci-lint/go.mod golangci-lint
 KO             = go tool -modfile=tools/ko/go.mod ko
+HELM           = go tool -modfile=tools/helm/go.mod helm
 # The plane builds a kubectl of its own.
 KUBECTL ?= $(shell command -v kubectl || echo .plane/bin/kubectl)
 
@@ -21,11 +22,12 @@ FUZZTIME ?= 20s
 FUZZ      = conversion:FuzzConvert conversion:FuzzHandler webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert
 PLATFORM ?= linux/$(shell go env GOARCH)
 # Everything that `make generate` writes.
-GENERATED = ':(glob)apis/**/zz_generated*' config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml
+GENERATED = ':(glob)apis/**/zz_generated*' config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
+            charts/workload-operator/templates/generated
 MODULES   = $(shell git ls-files -co --exclude-standard -- go.mod '**/go.mod')
 step      = @printf '\033[1m==> %s\033[0m\n' $(1)
 
-.PHONY: help generate verify lint test bench run plane build image install deploy undeploy clean
+.PHONY: help generate verify lint test bench run plane build image chart install deploy undeploy clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[36m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +39,8 @@ generate: ## Write all generated code and manifests anew
 	$(CONTROLLER_GEN) crd paths=./apis/... output:crd:stdout | go run ./config/internal/crdgen -dir config/crd/bases
 	$(call step,'role and webhook configurations')
 	$(CONTROLLER_GEN) rbac:roleName=manager-role webhook paths=./... output:rbac:dir=config/rbac output:webhook:dir=config/webhook
+	$(call step,'templates of the Helm chart')
+	$(KUSTOMIZE) build config/default | go run ./config/internal/chartgen -dir charts/workload-operator/templates/generated
 
 verify: generate ## Fail if generated files, formatting or go.mod files are not up to date, or anything does not build
 	$(call step,'generated files are committed')
@@ -49,7 +53,7 @@ verify: generate ## Fail if generated files, formatting or go.mod files are not 
 	go build ./...
 	go vet ./...
 	$(call step,'sizes and contents of the shipped manifests')
-	go test ./config/...
+	go test ./config/... ./charts/...
 
 lint: ## Run the linters of .golangci.yml (the first time builds them, which takes minutes)
 	$(GOLANGCI_LINT) run
@@ -83,6 +87,10 @@ image: ## Build the manager's image from scratch into dist/image.tar (no contain
 	VERSION='$(VERSION)' KOCACHE="$$PWD/dist/ko" KO_CONFIG_PATH=tools/ko KO_DOCKER_REPO="$${img%:*}" \
 	$(KO) build ./cmd/manager --bare --tags="$${img##*:}" --platform=$(PLATFORM) --sbom=none \
 	  $(if $(PUSH),--push=$(PUSH),--push=false --tarball=dist/image.tar)
+
+chart: generate ## Lint the Helm chart and package it into dist/
+	$(HELM) lint --strict charts/workload-operator
+	$(HELM) package charts/workload-operator --app-version='$(VERSION)' --destination dist
 
 install: ## Apply the CustomResourceDefinitions to the current cluster
 	$(KUBECTL) apply --server-side -f config/crd/bases

@@ -1,0 +1,38 @@
+{{/*
+Prefix of all names. Names of Services are the narrowest: no dots, a letter first, at most 63 characters together with the
+longest suffix, -controller-manager. The chart's own name is not asked for, since a parent chart may give it an alias.
+*/}}
+{{- define "workload-operator.fullname" -}}
+{{- $release := .Release.Name | replace "." "-" -}}
+{{- $name := $release -}}
+{{- if regexMatch "^[0-9]" $release -}}
+{{- $name = printf "workload-operator-%s" $release -}}
+{{- else if not (contains "workload-operator" $release) -}}
+{{- $name = printf "%s-workload-operator" $release -}}
+{{- end -}}
+{{- $name | trunc 44 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "workload-operator.labels" -}}
+app.kubernetes.io/name: workload-operator
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "workload-operator-%s" .Chart.Version | replace "+" "_" | quote }}
+{{- end }}
+
+{{/* What selects the manager's Pods. The selector of a Deployment can never change, so nothing of the release is in it. */}}
+{{- define "workload-operator.selector" -}}
+app.kubernetes.io/name: workload-operator
+app.kubernetes.io/component: manager
+{{- end }}
+
+{{- define "workload-operator.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end }}

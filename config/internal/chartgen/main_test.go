@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const input = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: workload-operator-system}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  description: workload-operator-things are not {{ braces }}
+  service: {name: workload-operator-webhook-service, namespace: workload-operator-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: workload-operator-one, namespace: workload-operator-system, labels: {"app.kubernetes.io/part-of": workload-operator}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: workload-operator-two}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: workload-operator-three}
+webhooks:
+- {name: validate-v1.things.example.com, failurePolicy: Ignore}
+- {name: validate-v1alpha1.things.example.com, failurePolicy: Fail}
+`
+
+const labels = "  labels:\n    {{- include \"workload-operator.labels\" . | nindent 4 }}\n"
+
+var want = map[string]string{
+	"crd_things.example.com.yaml": header + `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  annotations:
+    helm.sh/resource-policy: keep
+` + labels + `  name: things.example.com
+spec:
+  description: workload-operator-things are not {{ "{{" }} braces }}
+  service:
+    name: {{ include "workload-operator.fullname" . }}-webhook-service
+    namespace: {{ .Release.Namespace | quote }}
+`,
+	"rbac.yaml": header + `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+` + labels + `    app.kubernetes.io/part-of: workload-operator
+  name: {{ include "workload-operator.fullname" . }}-one
+  namespace: {{ .Release.Namespace | quote }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+` + labels + `  name: {{ include "workload-operator.fullname" . }}-two
+`,
+	"webhooks.yaml": header + `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata:
+` + labels + `  name: {{ include "workload-operator.fullname" . }}-three
+webhooks:
+- failurePolicy: {{ .Values.webhook.failurePolicy }}
+  name: validate-v1.things.example.com
+- failurePolicy: Fail
+  name: validate-v1alpha1.things.example.com
+`,
+}
+
+func TestRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "generated")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "crd_gone.example.com.yaml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(strings.NewReader(input), dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[entry.Name()] = string(data)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A failing kustomize does not empty the folder.
+func TestRunKeepsFilesOnError(t *testing.T) {
+	upToWebhooks, _, _ := strings.Cut(input, "---\napiVersion: admission")
+	for name, in := range map[string]string{"Nothing": "", "NoWebhooks": upToWebhooks} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "rbac.yaml")
+			if err := os.WriteFile(file, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := run(strings.NewReader(in), dir); !errors.Is(err, errIncomplete) {
+				t.Errorf("run() = %v, want %v", err, errIncomplete)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	crdGroup     = "apiextensions.k8s.io"
+	rbacGroup    = "rbac.authorization.k8s.io"
+	webhookGroup = "admissionregistration.k8s.io"
+
+	// The default installation, see config/default/kustomization.yaml.
+	namespace = "workload-operator-system"
+	prefix    = "workload-operator"
+)
+
+// objectName matches the names that the prefix is part of.
+var objectName = regexp.MustCompile(`^` + prefix + `((-[a-z0-9]+)+)$`)
+
+// Marks stand for template actions until the object is YAML: they need no quotes there, and occur nowhere else.
+const (
+	namespaceMark     = "CHARTGEN-NAMESPACE"
+	fullnameMark      = "CHARTGEN-FULLNAME"
+	failurePolicyMark = "CHARTGEN-FAILURE-POLICY"
+	labelsMark        = "CHARTGEN-LABELS"
+)
+
+var actions = strings.NewReplacer(
+	// A namespace may look like a number.
+	namespaceMark, `{{ .Release.Namespace | quote }}`,
+	fullnameMark, `{{ include "workload-operator.fullname" . }}`,
+	failurePolicyMark, `{{ .Values.webhook.failurePolicy }}`,
+	labelsMark+`: ""`, `{{- include "workload-operator.labels" . | nindent 4 }}`,
+	// Text of the object is no template.
+	"{{", `{{ "{{" }}`,
+)
+
+// template changes the object.
+func template(object *unstructured.Unstructured) ([]byte, error) {
+	object.Object, _ = follow(object.Object).(map[string]any)
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[labelsMark] = ""
+	object.SetLabels(labels)
+	if object.GroupVersionKind().Group == crdGroup {
+		annotations := object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		// Removing a definition removes all its objects.
+		annotations["helm.sh/resource-policy"] = "keep"
+		object.SetAnnotations(annotations)
+	}
+	if object.GroupVersionKind().Group == webhookGroup {
+		if err := letFailurePolicyVary(object); err != nil {
+			return nil, err
+		}
+	}
+	data, err := yaml.Marshal(object.Object)
+	return []byte(actions.Replace(string(data))), err
+}
+
+// follow replaces the namespace and the names of the default installation wherever they are a whole value.
+func follow(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, entry := range v {
+			v[key] = follow(entry)
+		}
+	case []any:
+		for i, entry := range v {
+			v[i] = follow(entry)
+		}
+	case string:
+		if v == namespace {
+			return namespaceMark
+		}
+		return objectName.ReplaceAllString(v, fullnameMark+"$1")
+	}
+	return value
+}
+
+// letFailurePolicyVary leaves the webhooks of v1alpha1 as they are: a request that cannot be converted cannot succeed.
+func letFailurePolicyVary(configuration *unstructured.Unstructured) error {
+	webhooks, _, err := unstructured.NestedFieldNoCopy(configuration.Object, "webhooks")
+	if err != nil {
+		return err
+	}
+	list, _ := webhooks.([]any)
+	for _, entry := range list {
+		webhook, _ := entry.(map[string]any)
+		name, ok := webhook["name"].(string)
+		if !ok {
+			return fmt.Errorf("a webhook has no name: %v", entry)
+		}
+		if first, _, _ := strings.Cut(name, "."); strings.HasSuffix(first, "-v1") {
+			webhook["failurePolicy"] = failurePolicyMark
+		}
+	}
+	return nil
+}
