@@ -79,6 +79,7 @@ plane: build ## Start a plane alone and keep it until Ctrl-C
 	@exec bin/plane up $(ARGS)
 
 build: ## Build every binary into bin/
+	$(call step,'binaries (compiling takes minutes the first time)')
 	@go build -ldflags '-X main.release=$(VERSION)' -o bin/ ./cmd/...
 
 image: ## Build the manager's image from scratch into dist/image.tar (no container engine, no base image); PUSH=true pushes it to IMG

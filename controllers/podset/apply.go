@@ -21,14 +21,16 @@ const fieldOwner = client.FieldOwner(workloadv1.FieldManager)
 
 // outcome is what apply did.
 type outcome struct {
-	created, deleted, updated, adopted, released int
+	created, deleted, updated, adopted, released, relabelled int
 
 	stale    bool  // a precondition failed, so somebody was faster: look again
 	unwanted bool  // the PodSet is gone or going, and the cache does not know it yet
 	err      error // trouble that will pass
 }
 
-func (o *outcome) wrote() bool { return o.created+o.deleted+o.updated+o.adopted+o.released > 0 }
+func (o *outcome) wrote() bool {
+	return o.created+o.deleted+o.updated+o.adopted+o.released+o.relabelled > 0
+}
 
 // applier carries out the decision of one pass.
 type applier struct {
@@ -77,7 +79,7 @@ func (r *Reconciler) stillWanted(ctx context.Context, podSet *batchv1.PodSet) (b
 	return fresh.UID == podSet.UID && fresh.DeletionTimestamp == nil, nil
 }
 
-// claim adopts orphans and releases strays.
+// claim adopts orphans, releases strays, and puts the label back on what somebody took it off.
 func (a *applier) claim(ctx context.Context, d decision) {
 	ours := controllerRef(a.o.podSet)
 	a.patch(ctx, d.adopt, &a.out.adopted, types.MergePatchType, func(pod *corev1.Pod) map[string]any {
@@ -90,6 +92,11 @@ func (a *applier) claim(ctx context.Context, d decision) {
 			"ownerReferences": slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(ref metav1.OwnerReference) bool {
 				return ref.UID == ours.UID
 			}),
+		}}
+	})
+	a.patch(ctx, d.relabel, &a.out.relabelled, types.MergePatchType, func(*corev1.Pod) map[string]any {
+		return map[string]any{"metadata": map[string]any{
+			"labels": map[string]any{workloadv1.LabelManagedBy: workloadv1.ManagedBy},
 		}}
 	})
 }
@@ -127,6 +134,7 @@ func (a *applier) patch(ctx context.Context, pods []*corev1.Pod, done *int, kind
 		switch {
 		case err == nil:
 			a.known.expected.expect(answers[i], patched, a.o.now)
+			a.r.alive.saw(answers[i])
 			*done++
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			a.out.stale = true
@@ -145,6 +153,7 @@ func (a *applier) delete(ctx context.Context, pods []*corev1.Pod) {
 		switch {
 		case err == nil:
 			a.known.expected.expect(pods[i], deleted, a.o.now)
+			a.r.alive.gone(client.ObjectKeyFromObject(a.o.podSet), pods[i].UID)
 			a.out.deleted++
 		case apierrors.IsConflict(err):
 			a.out.stale = true

@@ -152,7 +152,7 @@ func TestRecordCreation(t *testing.T) {
 func newApplier() *applier {
 	o := observed()
 	known := (&records{byKey: map[types.NamespacedName]*record{}}).of(o.podSet)
-	return &applier{r: &Reconciler{clock: testingclock.NewFakePassiveClock(epoch)}, o: o, known: known}
+	return &applier{r: &Reconciler{clock: testingclock.NewFakePassiveClock(epoch), alive: newAlivePods()}, o: o, known: known}
 }
 
 // TestRefusalsInARow: pauses grow while nothing works, and begin anew with a new spec or after a success.

@@ -121,6 +121,7 @@ func (a *applier) recordCreation(pod *corev1.Pod, err error) {
 	case err == nil:
 		a.known.unanswered.Delete(pod.Name)
 		a.known.expected.expect(pod, created, a.o.now)
+		a.r.alive.saw(pod)
 		a.known.failures.created(pod.Name)
 		a.out.created++
 	case errors.Is(err, errNameTaken):

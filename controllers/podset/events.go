@@ -21,6 +21,7 @@ func (r *Reconciler) report(podSet *batchv1.PodSet, out outcome, refused *refusa
 		{out.updated, "PodsUpdated", "Update", "Updated the image of"},
 		{out.adopted, "PodsAdopted", "Adopt", "Adopted"},
 		{out.released, "PodsReleased", "Release", "Released"},
+		{out.relabelled, "PodsRelabelled", "Relabel", "Put back the label managed-by on"},
 	} {
 		if told.n > 0 {
 			r.events.Eventf(podSet, nil, corev1.EventTypeNormal, told.reason, told.action, "%s %s.", told.verb, countOfPods(told.n))

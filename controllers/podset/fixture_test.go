@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 )
 
 var (
@@ -68,6 +69,12 @@ func age(d time.Duration) func(*corev1.Pod) {
 
 func cost(value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: value} }
+}
+
+func managed(p *corev1.Pod) { p.Labels[workloadv1.LabelManagedBy] = workloadv1.ManagedBy }
+
+func ours(p *corev1.Pod) {
+	p.OwnerReferences = append(p.OwnerReferences, controllerRef(observed().podSet))
 }
 
 func dying(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(epoch)) }

@@ -14,11 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -37,7 +39,8 @@ type modelAPI struct {
 	podSets   []*batchv1.PodSet // history; the cache has seen the first setSeen of it
 	podEvents []podEvent
 	setSeen   int
-	podSeen   int
+	podSeen   int // as far is the cache
+	podTold   int // as far are the handlers of its events, which hear later
 	cached    map[string]*corev1.Pod
 	moved     map[string]bool // Pods whose label somebody took off once
 
@@ -46,8 +49,13 @@ type modelAPI struct {
 }
 
 type podEvent struct {
-	pod     *corev1.Pod
-	removed bool
+	before, pod *corev1.Pod
+	removed     bool
+}
+
+// cacheable: the cache holds no other Pods.
+func cacheable(p *corev1.Pod) bool {
+	return p.Labels[workloadv1.LabelManagedBy] == workloadv1.ManagedBy
 }
 
 func newModelAPI(random *rand.Rand, now func() time.Time) *modelAPI {
@@ -71,20 +79,36 @@ func (m *modelAPI) setPodSet(p *batchv1.PodSet) {
 
 // setPod stores a new version of a Pod.
 func (m *modelAPI) setPod(p *corev1.Pod) {
+	before := m.pods[p.Name]
 	p.ResourceVersion = m.nextVersion()
 	m.pods[p.Name] = p
-	m.podEvents = append(m.podEvents, podEvent{pod: p.DeepCopy()})
+	was := before != nil && cacheable(before)
+	switch {
+	case cacheable(p) && was:
+		m.podEvents = append(m.podEvents, podEvent{before: before.DeepCopy(), pod: p.DeepCopy()})
+	case cacheable(p):
+		m.podEvents = append(m.podEvents, podEvent{pod: p.DeepCopy()})
+	case was: // a watch with a selector tells that the Pod, as it was, is gone
+		m.removed(before)
+	}
+}
+
+func (m *modelAPI) removed(p *corev1.Pod) {
+	gone := p.DeepCopy()
+	gone.ResourceVersion = strconv.Itoa(m.version)
+	m.podEvents = append(m.podEvents, podEvent{pod: gone, removed: true})
 }
 
 func (m *modelAPI) removePod(p *corev1.Pod) {
 	delete(m.pods, p.Name)
-	gone := p.DeepCopy()
-	gone.ResourceVersion = m.nextVersion()
-	m.podEvents = append(m.podEvents, podEvent{pod: gone, removed: true})
+	m.nextVersion()
+	if cacheable(p) {
+		m.removed(p)
+	}
 }
 
 // deliver shows the cache up to n more changes, as a watch does.
-func (m *modelAPI) deliver(n int, progress *watchProgress) {
+func (m *modelAPI) deliver(n int) {
 	for ; n > 0 && m.podSeen < len(m.podEvents); n-- {
 		event := m.podEvents[m.podSeen]
 		m.podSeen++
@@ -93,7 +117,23 @@ func (m *modelAPI) deliver(n int, progress *watchProgress) {
 		} else {
 			m.cached[event.pod.Name] = event.pod
 		}
-		progress.saw(event.pod.ResourceVersion)
+	}
+}
+
+// tell lets the handlers hear about up to n more changes of those that the cache shows.
+func (m *modelAPI) tell(n int, r *Reconciler) {
+	for ; n > 0 && m.podTold < m.podSeen; n-- {
+		event := m.podEvents[m.podTold]
+		m.podTold++
+		r.progress.saw(event.pod.ResourceVersion)
+		switch {
+		case event.removed:
+			r.alive.left(event.pod)
+		case event.before != nil:
+			r.alive.changed(event.before, event.pod)
+		default:
+			r.alive.saw(event.pod)
+		}
 	}
 }
 
@@ -101,13 +141,16 @@ func (m *modelAPI) deliver(n int, progress *watchProgress) {
 func (m *modelAPI) deliverPodSet(n int) { m.setSeen = min(m.setSeen+n, len(m.podSets)) }
 
 // relist shows the cache everything at once, as a new operator sees it.
-func (m *modelAPI) relist(progress *watchProgress) {
+func (m *modelAPI) relist(r *Reconciler) {
 	m.cached = map[string]*corev1.Pod{}
 	for name, p := range m.pods {
-		m.cached[name] = p.DeepCopy()
-		progress.saw(p.ResourceVersion)
+		if cacheable(p) {
+			m.cached[name] = p.DeepCopy()
+			r.progress.saw(p.ResourceVersion)
+			r.alive.saw(p)
+		}
 	}
-	m.podSeen, m.setSeen = len(m.podEvents), len(m.podSets)
+	m.podSeen, m.podTold, m.setSeen = len(m.podEvents), len(m.podEvents), len(m.podSets)
 }
 
 // owned are the active Pods of the PodSet as they are, not as the cache has them.
@@ -164,6 +207,14 @@ func (c *modelClient) List(_ context.Context, list client.ObjectList, options ..
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := (&client.ListOptions{}).ApplyOptions(options)
+	if found, is := list.(*metav1.PartialObjectMetadataList); is {
+		for _, p := range c.pods {
+			if o.LabelSelector.Matches(labels.Set(p.Labels)) {
+				found.Items = append(found.Items, metav1.PartialObjectMetadata{ObjectMeta: *p.ObjectMeta.DeepCopy()})
+			}
+		}
+		return nil
+	}
 	pods := list.(*corev1.PodList)
 	if c.live {
 		for _, p := range c.pods {

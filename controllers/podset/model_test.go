@@ -74,7 +74,7 @@ func playHistory(ctx context.Context, seed uint64) []string {
 
 // addForeign puts a Pod with our label and another controller beside ours.
 func (h *history) addForeign() {
-	foreign := pod("foreign")
+	foreign := pod("foreign", managed)
 	foreign.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", UID: "other", Controller: new(true)}}
 	h.setPod(foreign)
 }
@@ -91,9 +91,10 @@ func (h *history) restart() {
 			return fmt.Sprintf("%s%05d", prefix, h.named)
 		},
 		progress: &watchProgress{},
+		alive:    newAlivePods(),
 		records:  &records{byKey: map[types.NamespacedName]*record{}},
 	}
-	h.relist(h.reconciler.progress)
+	h.relist(h.reconciler)
 }
 
 type silent struct{ events.EventRecorder }
@@ -116,7 +117,8 @@ func (h *history) step(ctx context.Context) {
 	case 3, 4, 5:
 		h.kubelet()
 	case 6, 7:
-		h.deliver(1+h.random.IntN(6), h.reconciler.progress)
+		h.deliver(1 + h.random.IntN(6))
+		h.tell(1+h.random.IntN(6), h.reconciler)
 	case 8, 9:
 		h.deliverPodSet(1 + h.random.IntN(3))
 	default:
@@ -154,16 +156,22 @@ func (h *history) kubelet() {
 		return
 	}
 	p = p.DeepCopy()
-	switch h.random.IntN(10) {
+	switch h.random.IntN(11) {
 	case 0:
 		p.Status.Phase, p.Status.Conditions = corev1.PodFailed, h.readiness(corev1.ConditionFalse)
 	case 1:
 		p.DeletionTimestamp = new(metav1.NewTime(h.clock.Now()))
 	case 2:
-		delete(p.Labels, batchv1.LabelPodSet)
-		h.moved[p.Name] = true
+		if cacheable(p) { // without both labels and with a new operator nobody finds it
+			delete(p.Labels, batchv1.LabelPodSet)
+			h.moved[p.Name] = true
+		}
 	case 3:
 		p.Labels[batchv1.LabelPodSet] = "web"
+	case 4:
+		if p.Labels[batchv1.LabelPodSet] != "" && ownedBy(p, h.podSet) {
+			delete(p.Labels, workloadv1.LabelManagedBy)
+		}
 	default:
 		h.goOn(p)
 		return
@@ -221,7 +229,8 @@ func (h *history) calm(ctx context.Context) {
 }
 
 func (h *history) catchUp(ctx context.Context) {
-	h.deliver(len(h.podEvents), h.reconciler.progress)
+	h.deliver(len(h.podEvents))
+	h.tell(len(h.podEvents), h.reconciler)
 	h.deliverPodSet(len(h.podSets))
 	if _, err := h.reconcile(ctx); err != nil {
 		h.breaks("in calm weather: %v", err)
@@ -246,6 +255,9 @@ func (h *history) checkEnd(ctx context.Context) {
 			continue
 		}
 		n++
+		if !cacheable(p) {
+			h.breaks("%s is hidden", p.Name)
+		}
 		if podRevision(p) != current {
 			h.breaks("%s is not up to date", p.Name)
 		}

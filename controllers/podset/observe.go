@@ -27,6 +27,7 @@ type observation struct {
 	finished    []*corev1.Pod // ours, failed or succeeded and not being deleted
 	orphans     []*corev1.Pod // they carry our label and nobody controls them
 	strays      []*corev1.Pod // ours, and somebody took our label off
+	hidden      []*corev1.Pod // of the above, those that lack the label which brings Pods into the cache
 
 	zones    map[string]string // zone of each node that an active Pod runs on; filled if Pods may have to be chosen
 	expected expectations      // not empty: the cache is older than our own last write
@@ -34,13 +35,14 @@ type observation struct {
 	failures failures
 }
 
-// observe reads the caches; it asks the API server only about writes that stay unseen for too long. A nil observation means
-// that there is nothing to do.
+// observe reads the caches; it asks the API server only about writes that stay unseen for too long, and about Pods that left
+// the cache without a deletion. A nil observation means that there is nothing to do.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, *record, error) {
 	podSet := &batchv1.PodSet{}
 	if err := r.client.Get(ctx, key, podSet); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.records.forget(key)
+			r.alive.forget(key)
 			return nil, nil, nil
 		}
 		return nil, nil, fmt.Errorf("reading the PodSet: %w", err)
@@ -49,6 +51,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if podSet.DeletionTimestamp != nil || known.namespaceTerminating || older(podSet.ResourceVersion, known.version) {
 		// A cache that lags behind our last status brings an event, and with it the next pass, when it catches up.
 		return nil, nil, nil
+	}
+	if err := r.sweepOnce(ctx); err != nil {
+		return nil, nil, err
 	}
 	current, err := revisionOf(&podSet.Spec)
 	if err != nil {
@@ -64,6 +69,10 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err := r.settle(ctx, o, known, newest); err != nil {
 		return nil, nil, err
 	}
+	if err := r.observeHidden(ctx, o, known.expected); err != nil {
+		return nil, nil, err
+	}
+	o.order()
 	known.failures.observe(slices.Concat(o.active, o.finished), current, known.expected, o.now)
 	o.expected, o.refusal, o.failures = known.expected, known.refusal, known.failures
 	return o, known, r.observeZones(ctx, o)
@@ -86,10 +95,14 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 			o.orphans = append(o.orphans, &orphans[i])
 		}
 	}
-	for _, pods := range [][]*corev1.Pod{o.active, o.terminating, o.finished, o.orphans, o.strays} {
+	return nil
+}
+
+// order makes the same Pods the same observation, whatever order they were found in.
+func (o *observation) order() {
+	for _, pods := range [][]*corev1.Pod{o.active, o.terminating, o.finished, o.orphans, o.strays, o.hidden} {
 		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	return nil
 }
 
 // sort puts a Pod that we control where it belongs.

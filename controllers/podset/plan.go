@@ -24,6 +24,7 @@ const (
 type decision struct {
 	adopt   []*corev1.Pod
 	release []*corev1.Pod
+	relabel []*corev1.Pod // hidden Pods, to be brought back into the cache
 	create  int
 	remove  []*corev1.Pod // surplus
 	forget  []*corev1.Pod // finished Pods beyond the history limit
@@ -50,14 +51,30 @@ func plan(o *observation) decision {
 		return d
 	}
 	d.release, d.adopt = o.strays, o.orphans
-	if len(d.adopt) == 0 {
+	if len(d.adopt) == 0 && (len(o.hidden) == 0 || o.refusal != nil) {
+		// A hidden Pod gets its label back first, so that everybody can watch it go. Only if that is refused, nothing waits for it.
 		d.forget = forgettable(o)
 		d.planSurplus(o)
 		d.planUpdate(o)
 	}
+	d.planRelabel(o)
 	d.planMissing(o)
 	d.wakeForAvailability(o)
 	return d
+}
+
+// planRelabel brings hidden Pods back into the cache, except those that this pass writes anyway: two writes on the same
+// version of a Pod cannot both succeed.
+func (d *decision) planRelabel(o *observation) {
+	if len(o.hidden) == 0 || d.heldByRefusal(o) {
+		return
+	}
+	written := byUID(d.deletes(), d.patch)
+	for _, pod := range o.hidden {
+		if written[pod.UID] == nil {
+			d.relabel = append(d.relabel, pod)
+		}
+	}
 }
 
 // planMissing fills up to the desired number, as fast as refusals and failing Pods allow.

@@ -12,6 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/example/workload-operator/controllers/statuspatch"
 )
 
 // retrySoon is the pause before a pass that follows a lost race.
@@ -26,6 +28,8 @@ type Reconciler struct {
 	newName  func(prefix string) string
 	width    int // requests of one pass that are in flight at most
 	progress *watchProgress
+	alive    *alivePods
+	sweep    sweep
 	records  *records
 }
 
@@ -63,7 +67,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, known *rec
 	}
 	changed := o.podSet.DeepCopy()
 	changed.Status = status
-	patch := client.MergeFromWithOptions(o.podSet, client.MergeFromWithOptimisticLock{})
+	patch, err := statuspatch.Between(o.podSet, changed)
+	if err != nil {
+		return err
+	}
 	if err := r.client.Status().Patch(ctx, changed, patch, fieldOwner); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
@@ -109,6 +116,7 @@ func quiet(err error) (ctrl.Result, error) {
 func logWrites(ctx context.Context, done outcome) {
 	if done.wrote() {
 		log.FromContext(ctx).Info("Changed Pods", "created", done.created, "deleted", done.deleted,
-			"updated", done.updated, "adopted", done.adopted, "released", done.released)
+			"updated", done.updated, "adopted", done.adopted, "released", done.released,
+			"relabelled", done.relabelled)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 )
 
 const (
@@ -45,11 +46,12 @@ func Setup(mgr ctrl.Manager, maxConcurrent int) error {
 	r := &Reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
-		events:   mgr.GetEventRecorder(controllerName),
+		events:   mgr.GetEventRecorder(workloadv1.FieldManager),
 		clock:    clock.RealClock{},
 		newName:  func(prefix string) string { return prefix + utilrand.String(nameLength) },
 		width:    requestsInFlight,
 		progress: &watchProgress{},
+		alive:    newAlivePods(),
 		records:  &records{byKey: map[types.NamespacedName]*record{}},
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
@@ -99,8 +101,8 @@ func isPodSet(owner *metav1.OwnerReference) bool {
 	return err == nil && group.Group == batchv1.GroupVersion.Group && owner.Kind == "PodSet"
 }
 
-// podEvents wakes the PodSet that a Pod belongs to, before and after the change. The progress of the watch is noted first, so
-// that the pass which an event starts knows about it.
+// podEvents wakes the PodSet that a Pod belongs to, before and after the change. The progress of the watch, and which Pods are
+// alive, is noted first, so that the pass which an event starts knows about it.
 func (r *Reconciler) podEvents() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(q queue, pods ...*corev1.Pod) {
@@ -114,11 +116,18 @@ func (r *Reconciler) podEvents() handler.TypedEventHandler[*corev1.Pod, reconcil
 		}
 	}
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { wake(q, e.Object) },
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
+			r.alive.saw(e.Object)
+			wake(q, e.Object)
+		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			r.alive.changed(e.ObjectOld, e.ObjectNew)
 			wake(q, e.ObjectOld, e.ObjectNew)
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) { wake(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+			r.alive.left(e.Object)
+			wake(q, e.Object)
+		},
 	}
 }
 
