@@ -70,7 +70,7 @@ func (b *builder) runWithProgress(command *exec.Cmd, name, step string) error {
 		defer runtime.UnlockOSThread()
 		finished <- command.Run()
 	}()
-	started := time.Now()
+	started, seen := time.Now(), int64(0)
 	ticks := time.NewTicker(buildProgress)
 	defer ticks.Stop()
 	for {
@@ -78,15 +78,20 @@ func (b *builder) runWithProgress(command *exec.Cmd, name, step string) error {
 		case err := <-finished:
 			return err
 		case <-ticks.C:
-			fmt.Fprintf(b.log, "%s %s (%s)\n", step, b.activity(name), time.Since(started).Round(time.Second))
+			// go writes a line for each module that it downloads, and nothing while it compiles.
+			doing, size := "building", b.logSize(name)
+			if size > seen {
+				doing, seen = "downloading modules", size
+			}
+			fmt.Fprintf(b.log, "%s %s (%s)\n", step, doing, time.Since(started).Round(time.Second))
 		}
 	}
 }
 
-// activity tells a slow network from a slow compiler.
-func (b *builder) activity(name string) string {
-	if strings.HasPrefix(lastWords(b.logPath(name)), "go: downloading") {
-		return "downloading modules"
+func (b *builder) logSize(name string) int64 {
+	info, err := os.Stat(b.logPath(name))
+	if err != nil {
+		return 0
 	}
-	return "building"
+	return info.Size()
 }
