@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -61,20 +63,39 @@ func realisticReview(from string, n int) []byte {
 	return reviewOf("app.example.com/"+otherVersion(from), objects...)
 }
 
-// BenchmarkHandler compares the handler with controller-runtime's on the same reviews, and with the floor of reading the
-// bytes. ns/object and the sizes are what to compare; make bench prints the ratios.
+// BenchmarkHandler compares the handler with controller-runtime's on the same reviews, and with the floor of reading the bytes.
 func BenchmarkHandler(b *testing.B) {
 	for _, n := range []int{1, 500, 5000} {
 		for _, from := range []string{"v1", "v1alpha1"} {
-			body := realisticReview(from, n)
-			b.Run(fmt.Sprintf("objects=%d/from=%s/impl=ours", n, from), func(b *testing.B) { benchHandler(b, NewHandler(HandlerOptions{}), body, n) })
-			b.Run(fmt.Sprintf("objects=%d/from=%s/impl=stock", n, from), func(b *testing.B) { benchHandler(b, stockHandler(b), body, n) })
-			b.Run(fmt.Sprintf("objects=%d/from=%s/impl=json.Valid", n, from), func(b *testing.B) {
-				perObject(b, body, n, func() { json.Valid(body) })
+			b.Run(fmt.Sprintf("objects=%d/from=%s", n, from), func(b *testing.B) {
+				body := realisticReview(from, n)
+				lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+				compare(b, n, []contender{
+					{"ours", serving(b, NewHandler(HandlerOptions{}), body)},
+					{"stock", serving(b, stockHandler(b), body)},
+					{"json.Valid", func() { json.Valid(body) }},
+					{"jsontext.IsValid", func() { jsontext.Value(body).IsValid(lenient...) }},
+					{"harness", serving(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }), body)},
+				})
 			})
-			b.Run(fmt.Sprintf("objects=%d/from=%s/impl=jsontext.IsValid", n, from), func(b *testing.B) {
-				perObject(b, body, n, func() { jsontext.Value(body).IsValid(lenient...) })
-			})
+		}
+	}
+}
+
+// serving posts a body to a handler. It allocates nothing itself.
+func serving(b *testing.B, h http.Handler, body []byte) func() {
+	reader := bytes.NewReader(body)
+	req := httptest.NewRequest(http.MethodPost, "/convert", io.NopCloser(reader))
+	req.Header.Set("Content-Type", "application/json")
+	req.ContentLength = int64(len(body))
+	w := &sink{header: http.Header{}}
+	return func() {
+		reader.Reset(body)
+		clear(w.header)
+		w.status, w.bytes = http.StatusOK, 0
+		h.ServeHTTP(w, req)
+		if w.status != http.StatusOK || w.bytes < len(body)/4 {
+			b.Fatalf("status %d, %d bytes", w.status, w.bytes)
 		}
 	}
 }
@@ -87,6 +108,10 @@ type sink struct {
 }
 
 func (s *sink) Header() http.Header { return s.header }
+
+// SetReadDeadline is what the connection of a real request has.
+func (s *sink) SetReadDeadline(time.Time) error { return nil }
+
 func (s *sink) WriteHeader(status int) {
 	s.status = status
 }
@@ -95,27 +120,64 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func benchHandler(b *testing.B, h http.Handler, body []byte, n int) {
-	reader := bytes.NewReader(body)
-	req := httptest.NewRequest(http.MethodPost, "/convert", reader)
-	req.Header.Set("Content-Type", "application/json")
-	perObject(b, body, n, func() {
-		reader.Reset(body)
-		w := sink{header: http.Header{}, status: http.StatusOK}
-		h.ServeHTTP(&w, req)
-		if w.status != http.StatusOK || w.bytes < len(body)/4 {
-			b.Fatalf("status %d, %d bytes", w.status, w.bytes)
+// BenchmarkEndToEnd is the same as a client sees it: over TLS and HTTP/2 on the loopback interface, on a connection that stays open,
+// as the API server's does.
+func BenchmarkEndToEnd(b *testing.B) {
+	for _, n := range []int{1, 500, 5000} {
+		for _, from := range []string{"v1", "v1alpha1"} {
+			b.Run(fmt.Sprintf("objects=%d/from=%s", n, from), func(b *testing.B) {
+				body := realisticReview(from, n)
+				compare(b, n, []contender{
+					{"ours", calling(b, NewHandler(HandlerOptions{}), body)},
+					{"stock", calling(b, stockHandler(b), body)},
+					{"echo", calling(b, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) }), body)},
+				})
+			})
 		}
-	})
+	}
 }
 
-func perObject(b *testing.B, body []byte, n int, f func()) {
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		f()
+// calling starts a server and posts a body to it.
+func calling(b *testing.B, h http.Handler, body []byte) func() {
+	server := httptest.NewUnstartedServer(h)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	b.Cleanup(server.Close)
+	client := server.Client()
+	return func() {
+		response, err := client.Post(server.URL, jsonType, bytes.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer response.Body.Close()
+		if read, err := io.Copy(io.Discard, response.Body); err != nil || response.ProtoMajor != 2 || read < int64(len(body)/4) {
+			b.Fatalf("%s, %d bytes, %v", response.Proto, read, err)
+		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+}
+
+// BenchmarkReaders compares ways to read an object once: what the cursor was chosen by.
+func BenchmarkReaders(b *testing.B) {
+	text := realistic("v1", 1)
+	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	compare(b, 1, []contender{
+		{"cursor", func() { validJSON(text) }},
+		{"jsontext.IsValid", func() { jsontext.Value(text).IsValid(lenient...) }},
+		{"jsontext.Decoder", func() {
+			for decoder := jsontext.NewDecoder(bytes.NewReader(text), lenient...); ; {
+				if _, err := decoder.ReadToken(); err != nil {
+					break
+				}
+			}
+		}},
+		{"json.Valid", func() { json.Valid(text) }},
+		{"json.Unmarshal", func() {
+			var value any
+			if err := json.Unmarshal(text, &value); err != nil {
+				b.Fatal(err)
+			}
+		}},
+	})
 }
 
 // BenchmarkConvert converts one object.
@@ -123,11 +185,13 @@ func BenchmarkConvert(b *testing.B) {
 	for _, from := range []string{"v1", "v1alpha1"} {
 		object := realistic(from, 1)
 		b.Run("from="+from, func(b *testing.B) {
-			perObject(b, object, 1, func() {
+			b.SetBytes(int64(len(object)))
+			b.ReportAllocs()
+			for b.Loop() {
 				if _, err := Convert(object, "app.example.com/"+otherVersion(from)); err != nil {
 					b.Fatal(err)
 				}
-			})
+			}
 		})
 	}
 }

@@ -88,7 +88,7 @@ func exactSize(annotations []member) (size int) {
 func (r *run) fitKept(plainKept []byte, room int) []byte {
 	var fields []member
 	c := cursor{text: plainKept}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		fields = append(fields, member{name: c.name(), value: c.value()})
 	}
 	bySize := slices.Clone(fields)

@@ -120,9 +120,11 @@ func TestDepth(t *testing.T) {
 	checkRoundTrip(t, in, "WebApp", hubVersion)
 	checkRoundTrip(t, object("WebApp", "v1alpha1", `{"metadata":{},"spec":{"x":`+deep(maxDepth-10)+`,"env":`+deep(5000)+`}}`), "WebApp", "v1alpha1")
 
-	view := mustConvert(t, object("WebApp", hubVersion, `{"spec":{"x":`+deep(maxDepth+1)+`}}`), "WebApp", "v1alpha1")
-	if diff := cmp.Diff([]string{"spec.x"}, view.Lost); diff != "" {
-		t.Errorf("lost (-want +got):\n%s", diff)
+	for field, want := range map[string]string{"x": "spec.x", "replicas": "spec.scale.instances"} { // kept, and renamed to a deeper place
+		view := mustConvert(t, object("WebApp", hubVersion, `{"spec":{"`+field+`":`+deep(maxNesting-2)+`}}`), "WebApp", "v1alpha1")
+		if diff := cmp.Diff([]string{want}, view.Lost); diff != "" {
+			t.Errorf("lost (-want +got):\n%s", diff)
+		}
 	}
 	planted := object("WebApp", "v1alpha1", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{}}`,
 		workloadv1.AnnotationV1Fields, `{"x":`+deep(maxDepth)+`}`))

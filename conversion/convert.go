@@ -54,8 +54,9 @@ var standard = newConverter(&webApp, &podSet)
 
 // converter converts objects of the kinds it has tables for.
 type converter struct {
-	all   []*compiled
-	kinds map[schema.GroupKind]map[string]*compiled // by spoke version
+	all    []*compiled
+	kinds  map[schema.GroupKind]map[string]*compiled // by spoke version
+	routes map[string]route                          // by routeKey
 }
 
 func newConverter(tables ...*table) *converter {
@@ -74,7 +75,35 @@ func newConverter(tables ...*table) *converter {
 	for _, spoke := range c.all {
 		spoke.versions = versions[spoke.kind]
 	}
+	c.routes = map[string]route{}
+	for kind, all := range versions {
+		for _, from := range all {
+			for _, to := range all {
+				apiVersion, toAPIVersion := kind.Group+"/"+from, kind.Group+"/"+to
+				c.routes[string(routeKey(nil, []byte(kind.Kind), []byte(apiVersion), toAPIVersion))] = c.newRoute(kind, from, to)
+			}
+		}
+	}
 	return c
+}
+
+// routeKey appends what the routes of a converter are found by. A line break is part of no name.
+func routeKey(dst, kind, apiVersion []byte, toAPIVersion string) []byte {
+	dst = append(append(dst, kind...), '\n')
+	dst = append(append(dst, apiVersion...), '\n')
+	return append(dst, toAPIVersion...)
+}
+
+// newRoute returns the way between two versions that exist.
+func (c *converter) newRoute(kind schema.GroupKind, from, to string) route {
+	way := route{kind: kind.Kind, from: from}
+	if from != to && from != hubVersion {
+		way.steps = append(way.steps, step{c.kinds[kind][from], up})
+	}
+	if from != to && to != hubVersion {
+		way.steps = append(way.steps, step{c.kinds[kind][to], down})
+	}
+	return way
 }
 
 func (c *converter) groupKinds() []schema.GroupKind {
@@ -87,24 +116,30 @@ func (c *converter) groupKinds() []schema.GroupKind {
 }
 
 func (c *converter) convert(object []byte, toAPIVersion string) (Result, error) {
-	if !validJSON(object) {
-		return Result{}, fmt.Errorf("reading the object: not JSON, or nested deeper than 10000")
-	}
 	at := &cursor{text: object}
 	if at.peek() != '{' {
 		return Result{}, fmt.Errorf("reading the object: not a JSON object")
 	}
 	var last lastRoute
 	out, result, err := c.append(nil, at, toAPIVersion, &last)
+	switch {
+	case err == nil && !at.done(), err != nil && !validJSON(object):
+		return Result{}, fmt.Errorf("reading the object: not JSON, or nested deeper than %d", maxNesting)
+	case err != nil:
+		return Result{}, err
+	}
 	result.Object = out
-	return result, err
+	return result, nil
 }
 
-// append appends the object at the cursor, converted, to dst. The cursor ends after the object.
+// append appends the object at the cursor, converted, to dst. The cursor ends after the object. If it is bad then, the rest means
+// nothing.
 func (c *converter) append(dst []byte, at *cursor, toAPIVersion string, last *lastRoute) ([]byte, Result, error) {
 	start := *at
-	if err := last.find(c, identify(start), toAPIVersion); err != nil {
-		return dst, Result{}, err
+	if last.find(c, identify(start), toAPIVersion) != nil {
+		if err := last.find(c, identifyWhole(start), toAPIVersion); err != nil {
+			return dst, Result{}, err
+		}
 	}
 	out, result, repeated := last.run(dst, at)
 	if !repeated {
@@ -129,9 +164,12 @@ func (l *lastRoute) find(c *converter, id identity, toAPIVersion string) (err er
 	if l.same(id) {
 		return nil
 	}
+	if l.route, err = c.route(id, toAPIVersion); err != nil {
+		l.identity = identity{}
+		return err
+	}
 	l.identity = id
-	l.route, err = c.route(id, toAPIVersion)
-	return err
+	return nil
 }
 
 // identity is what an object says it is.
@@ -145,7 +183,7 @@ func (id identity) same(other identity) bool {
 
 // identify reads the first apiVersion and kind of the object at the cursor, which is where nearly every object has its own.
 func identify(c cursor) (id identity) {
-	for c.enter(); c.more() && (id.apiVersion == nil || id.kind == nil); {
+	for c.enter(); c.more('}') && (id.apiVersion == nil || id.kind == nil); {
 		id.read(&c)
 	}
 	return id
@@ -153,7 +191,7 @@ func identify(c cursor) (id identity) {
 
 // identifyWhole reads the last apiVersion and kind, which count if they repeat.
 func identifyWhole(c cursor) (id identity) {
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		id.read(&c)
 	}
 	return id
@@ -172,7 +210,10 @@ func (id *identity) read(c *cursor) {
 }
 
 // route is the way from one version to another: none, one or two conversions.
-type route []step
+type route struct {
+	steps      []step
+	kind, from string
+}
 
 type step struct {
 	*compiled
@@ -182,45 +223,40 @@ type step struct {
 // route finds the way for an object, or says what is not ours.
 func (c *converter) route(id identity, toAPIVersion string) (route, error) {
 	if !isString(id.apiVersion) || !isString(id.kind) {
-		return nil, fmt.Errorf("the object has no apiVersion or no kind")
+		return route{}, fmt.Errorf("the object has no apiVersion or no kind")
 	}
-	kind := string(plain(id.kind))
-	from, err := schema.ParseGroupVersion(string(plain(id.apiVersion)))
+	kind, apiVersion := plain(id.kind), plain(id.apiVersion)
+	var memory [128]byte
+	if way, known := c.routes[string(routeKey(memory[:0], kind, apiVersion, toAPIVersion))]; known {
+		return way, nil
+	}
+	from, err := schema.ParseGroupVersion(string(apiVersion))
 	if err != nil {
-		return nil, fmt.Errorf("apiVersion of the object: %w", err)
+		return route{}, fmt.Errorf("apiVersion of the object: %w", err)
 	}
 	to, err := schema.ParseGroupVersion(toAPIVersion)
 	if err != nil {
-		return nil, fmt.Errorf("version to convert to: %w", err)
+		return route{}, fmt.Errorf("version to convert to: %w", err)
 	}
-	spokes := c.kinds[schema.GroupKind{Group: from.Group, Kind: kind}]
+	spokes := c.kinds[schema.GroupKind{Group: from.Group, Kind: string(kind)}]
 	switch {
 	case spokes == nil:
-		return nil, fmt.Errorf("%s of %s is no kind that this operator converts", kind, from)
+		return route{}, fmt.Errorf("%s of %s is no kind that this operator converts", kind, from)
 	case to.Group != from.Group || to.Version != hubVersion && spokes[to.Version] == nil:
-		return nil, fmt.Errorf("%s cannot be converted to %s: no such version", kind, toAPIVersion)
-	case from.Version != hubVersion && spokes[from.Version] == nil:
-		return nil, fmt.Errorf("%s cannot be converted from %s: no such version", kind, from)
+		return route{}, fmt.Errorf("%s cannot be converted to %s: no such version", kind, toAPIVersion)
 	}
-	var way route
-	if from.Version != to.Version && from.Version != hubVersion {
-		way = append(way, step{spokes[from.Version], up})
-	}
-	if from.Version != to.Version && to.Version != hubVersion {
-		way = append(way, step{spokes[to.Version], down})
-	}
-	return way, nil
+	return route{}, fmt.Errorf("%s cannot be converted from %s: no such version", kind, from)
 }
 
 // run appends the object at the cursor to dst, converted along the route. The cursor ends after the object. repeated is
 // true if the object says more than once what it is.
 func (w route) run(dst []byte, at *cursor) (out []byte, result Result, repeated bool) {
-	if len(w) == 0 {
+	if len(w.steps) == 0 {
 		at.peek()
 		return append(dst, at.value()...), result, false
 	}
-	for i, s := range w {
-		last := i == len(w)-1
+	for i, s := range w.steps {
+		last := i == len(w.steps)-1
 		r := newRun(s.compiled, s.direction)
 		if r.unlimited = !last; last {
 			dst = r.convert(dst, at)

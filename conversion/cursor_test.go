@@ -8,7 +8,7 @@ import (
 // TestStringEnd finds the end of strings with escapes at every offset.
 func TestStringEnd(t *testing.T) {
 	for before := range 17 {
-		for _, middle := range []string{"", `\"`, `\\`, `\\\"`, `\"\"\"\"\"`, `\u0022`, "é", "\x00\x80\xff", `\\\\\\\\\\`} {
+		for _, middle := range []string{"", `\"`, `\\`, `\\\"`, `\"\"\"\"\"`, `\u0022`, "é", "\x7f\x80\xff", `\\\\\\\\\\`} {
 			for after := range 17 {
 				text := `"` + strings.Repeat("a", before) + middle + strings.Repeat("b", after) + `"`
 				for _, rest := range []string{"", "}", `,"x":"y"}`, `"""""""""`} {

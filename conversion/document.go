@@ -49,6 +49,16 @@ func cleared[T any](s []T, n int) []T {
 	return s
 }
 
+// untouched reports whether there is nothing in the document.
+func (d *document) untouched() bool {
+	for i := range d.boxes {
+		if d.boxes[i].state != boxAbsent {
+			return false
+		}
+	}
+	return len(d.extras) == 0 && count(d.fields) == 0
+}
+
 // walk reads the value at the cursor into the place of n. If a name repeats, the last one counts.
 func (d *document) walk(c *cursor, n *node) {
 	if n.box < 0 {
@@ -63,7 +73,7 @@ func (d *document) walk(c *cursor, n *node) {
 		return
 	}
 	d.boxes[n.box].state = boxObject
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		name := c.name()
 		if child := n.child(name); child != nil {
 			d.walk(c, child)
@@ -75,8 +85,12 @@ func (d *document) walk(c *cursor, n *node) {
 
 // child returns the node of a member by its name as written, nil if the table does not know it.
 func (n *node) child(name []byte) *node {
-	if child := n.byName[string(name[1:len(name)-1])]; child != nil {
-		return child
+	if len(name) < len(n.byLength) {
+		for _, child := range n.byLength[len(name)] {
+			if string(child.quoted[:len(name)]) == string(name) {
+				return child
+			}
+		}
 	}
 	if hasEscape(name) {
 		return n.byName[string(plain(name))]

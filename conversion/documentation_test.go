@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated part of docs/conversion.md")
+var update = flag.Bool("update", false, "write generated files anew: the tables of docs/conversion.md, the inputs of the fuzz targets")
 
 const (
 	documentation = "../docs/conversion.md"

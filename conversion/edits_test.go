@@ -117,6 +117,16 @@ func TestEdits(t *testing.T) {
 			"v1alpha1", "WebApp", `{"metadata":{},"spec":{"image":{"repository":"a:b"}}}`,
 			[]edit{set("spec|image", "c:d")}, `{"metadata":{},"spec":{"image":{"repository":"c","tag":"d"}}}`, 0,
 		},
+		"C-13 an unreadable entry stays while nobody takes its name": {
+			"v1alpha1", "WebApp", `{"metadata":{},"spec":{"env":{"A":5,"B":"x"}}}`,
+			[]edit{remove("spec|env")},
+			`{"metadata":{},"spec":{"env":{"A":5}}}`, 0,
+		},
+		"C-13 an unreadable entry beside an empty list": {
+			"v1alpha1", "WebApp", `{"metadata":{},"spec":{"env":{"A":5}}}`,
+			[]edit{set("spec|env", []any{})},
+			`{"metadata":{"annotations":{"workload.example.com/unconvertible":"{\"v1\":{\"spec\":{\"env\":[]}}}"}},"spec":{"env":{"A":5}}}`, 0,
+		},
 		"C-13 a readable entry takes the place of an unreadable one": {
 			"v1alpha1", "WebApp", `{"metadata":{},"spec":{"env":{"A":5,"B":"x","C":6}}}`,
 			[]edit{set("spec|env", []any{map[string]any{"name": "A", "value": "y"}})},

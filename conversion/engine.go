@@ -42,6 +42,7 @@ type run struct {
 
 	unlimited         bool      // annotations may exceed the budget: the object is not for the API server
 	keepManagedFields bool      // the object is not an answer to the API server's conversion request
+	zeroIsAbsent      bool      // empty texts and zeros of the source's fields count as absent
 	override          *leftover // in place of the source's own annotations
 }
 
@@ -67,7 +68,7 @@ func newRun(c *compiled, d direction) *run {
 	clear(r.carried)
 	r.identities = 0
 	r.carried = r.carried[:0]
-	r.result, r.unlimited, r.keepManagedFields, r.override = Result{}, false, false, nil
+	r.result, r.unlimited, r.keepManagedFields, r.zeroIsAbsent, r.override = Result{}, false, false, false, nil
 	return r
 }
 
@@ -78,7 +79,7 @@ type leftover struct {
 
 // release gives the memory of a run back. Nothing that came out of it may refer to the run afterwards.
 func (r *run) release() {
-	if cap(r.body)+cap(r.scratch)+cap(r.keptText)+cap(r.parkedText) <= 1<<20 {
+	if cap(r.body)+cap(r.scratch)+cap(r.keptText)+cap(r.parkedText)+cap(r.meta.ownTexts) <= 1<<20 {
 		runs.Put(r)
 	}
 }
@@ -95,7 +96,7 @@ func (r *run) convert(dst []byte, c *cursor) []byte {
 
 // read takes the source apart.
 func (r *run) read(c *cursor) {
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		switch name := c.name(); string(plain(name)) {
 		case "apiVersion", "kind":
 			r.identities++
@@ -108,6 +109,13 @@ func (r *run) read(c *cursor) {
 			r.src.walk(c, r.from.status)
 		default:
 			r.root = append(r.root, member{name: name, value: c.value()})
+		}
+	}
+	if r.zeroIsAbsent {
+		for i, value := range r.src.fields {
+			if string(value) == `""` || string(value) == "0" {
+				r.src.fields[i] = nil
+			}
 		}
 	}
 }
@@ -146,7 +154,10 @@ func (r *run) writeBody() {
 // the closing brace.
 func (r *run) write(n *node, gone bool) {
 	if n.box < 0 {
-		if value := r.dst[n.field]; value != nil {
+		switch value := r.dst[n.field]; {
+		case deeperThan(value, maxDepth): // it may stand deeper here than in the source
+			r.lose(n.path)
+		case value != nil:
 			r.body = append(append(append(r.body, n.quoted...), value...), ',')
 		}
 		return

@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"bytes"
+	"strconv"
 )
 
 // envMap is the list of environment variables in the hub and a map of the plain ones in the spoke.
@@ -33,9 +34,9 @@ func (r *run) readVariables(list []byte) []variable {
 	clear(r.variables)
 	r.variables = r.variables[:0]
 	c := cursor{text: list}
-	for c.enter(); c.more(); {
-		r.variables = append(r.variables, variable{entry: c.value()})
-		r.variables[len(r.variables)-1].read()
+	for c.enter(); c.more(']'); {
+		r.variables = append(r.variables, variable{})
+		r.variables[len(r.variables)-1].read(&c)
 	}
 	markLast(r.variables)
 	return r.variables
@@ -69,15 +70,15 @@ func markLastOfMany(variables []variable) {
 	}
 }
 
-// read takes the entry apart.
-func (v *variable) read() {
-	if !isObject(v.entry) {
+// read takes the entry at the cursor apart.
+func (v *variable) read(c *cursor) {
+	if c.peek() != '{' {
+		v.entry = c.value()
 		return
 	}
-	sourced := false
+	start, sourced := c.at, false
 	v.bare = true
-	c := cursor{text: v.entry}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		switch key, value := c.key(), c.value(); string(key) {
 		case "name":
 			v.name = value
@@ -89,6 +90,7 @@ func (v *variable) read() {
 			v.bare = false
 		}
 	}
+	v.entry = c.text[start:c.at]
 	if isString(v.name) {
 		v.key = plain(v.name)
 	} else {
@@ -100,29 +102,44 @@ func (v *variable) read() {
 // unreadable reports whether the entry is no variable at all.
 func (v *variable) unreadable() bool { return v.name == nil || v.value != nil && !isString(v.value) }
 
+// null reports whether the entry says nothing: null, or a name with the value null. That is a spelling, not a mistake.
+func (v *variable) null() bool { return isNull(v.entry) || v.name != nil && isNull(v.value) }
+
 // shown reports whether the spoke's map shows the variable.
 func (v *variable) shown() bool { return v.plain && v.last }
 
 func envDown(r *run, b *boundRow) {
 	list, original := r.src.fields[b.hub[0]], r.originals.fields[b.spoke[0]]
+	var variables []variable
 	switch {
-	case list == nil:
-		if original != nil && !isObject(original) && !isNull(original) {
-			r.dst[b.spoke[0]] = original
-		}
 	case isNull(list):
 		r.dst[b.spoke[0]] = list
-	case !isArray(list):
-		r.quarantine(r.from.fields[b.hub[0]], list, "is not a list")
-	default:
-		variables := r.readVariables(list)
-		r.dst[b.spoke[0]] = r.envMap(variables, original)
+		return
+	case isArray(list):
+		variables = r.readVariables(list)
 		r.keepEnv(b, variables)
+	case list != nil:
+		r.quarantine(r.from.fields[b.hub[0]], list, "is not a list")
+		return
+	}
+	shown, empty := r.envMap(variables, original), list != nil && len(variables) == 0
+	switch {
+	case shown != nil:
+		r.dst[b.spoke[0]] = shown
+		if empty { // entries that no list can have come from a map without a list
+			r.parked.fields[b.hub[0]] = list
+		}
+	case empty:
+		r.dst[b.spoke[0]] = []byte("{}")
+	case list == nil && (isNull(original) || isObject(original)): // the variables were removed
+	case isObject(original) && !isEmptyObject(original):
+	default:
+		r.dst[b.spoke[0]] = original
 	}
 }
 
-// envMap writes the spoke's map of the plain variables, and the original entries that no variable took the place of.
-// Without either it is the original container, if there was one, and absent if all variables are hidden.
+// envMap writes the spoke's map of the plain variables, and the original entries that no variable took the place of. It is nil if
+// there are none.
 func (r *run) envMap(variables []variable, original []byte) []byte {
 	start := len(r.scratch)
 	out := append(r.scratch, '{')
@@ -135,11 +152,8 @@ func (r *run) envMap(variables []variable, original []byte) []byte {
 	if isObject(original) {
 		out = appendUnreadable(out, original, variables)
 	}
-	if len(out) == start+1 && len(variables) > 0 && (!isObject(original) || !isEmptyObject(original)) {
-		if isObject(original) {
-			return nil
-		}
-		return original
+	if len(out) == start+1 {
+		return nil
 	}
 	r.scratch = closeObject(out)
 	return r.scratch[start:len(r.scratch):len(r.scratch)]
@@ -155,7 +169,7 @@ func appendUnreadable(dst, original []byte, variables []variable) []byte {
 		}
 	}
 	c := cursor{text: original}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		name, value := c.name(), c.value()
 		if !isString(value) && !shown[string(plain(name))] {
 			dst = appendMember(dst, name, value)
@@ -169,8 +183,8 @@ func (r *run) keepEnv(b *boundRow, variables []variable) {
 	asIs := true
 	for i := range variables {
 		v := &variables[i]
-		if v.unreadable() {
-			r.report(r.from.fields[b.hub[0]].path, "has an entry that is not a variable with a name and a text")
+		if v.unreadable() && !v.null() {
+			r.report(r.from.fields[b.hub[0]].path+"["+strconv.Itoa(i)+"]", "is not a variable with a name and a text")
 		}
 		asIs = asIs && v.shown() && v.bare && v.value != nil &&
 			(i == 0 || bytes.Compare(variables[i-1].key, v.key) < 0)
@@ -221,7 +235,7 @@ func (v *variable) appendWithValue(dst, value []byte) []byte {
 	}
 	if !v.bare {
 		c := cursor{text: v.entry}
-		for c.enter(); c.more(); {
+		for c.enter(); c.more('}'); {
 			name, other := c.name(), c.value()
 			if key := string(plain(name)); key != "name" && key != "value" {
 				dst = appendMember(dst, name, other)

@@ -24,6 +24,10 @@ func envUp(r *run, b *boundRow) {
 		}
 	case isNull(view):
 		r.dst[b.hub[0]] = view
+	case len(texts) > 0: // nothing but unreadable entries: there is no list, unless there was an empty one
+		if isArray(original) && isEmptyArray(original) {
+			r.dst[b.hub[0]] = original
+		}
 	case isObject(view):
 		r.dst[b.hub[0]] = []byte("[]")
 	case view == nil && original != nil && !isArray(original) && !isNull(original):
@@ -50,7 +54,7 @@ func (r *run) readEnvMap(view []byte) []envEntry {
 		return nil
 	}
 	c := cursor{text: view}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		name := c.name()
 		r.entries = append(r.entries, envEntry{member: member{name: name, value: c.value()}, key: plain(name)})
 	}

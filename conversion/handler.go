@@ -21,8 +21,9 @@ type HandlerOptions struct {
 	// MaxBodyBytes is the largest request that is read; a larger one is answered 413. Default: 64 MiB.
 	MaxBodyBytes int64
 
-	// MaxInFlightBytes bounds the bodies of all requests under way together, each counted as at least 1 MiB. A request beyond
-	// it is answered 503 with Retry-After, which the API server obeys. Default: 256 MiB, at least MaxBodyBytes.
+	// MaxInFlightBytes bounds the bodies of all requests under way together, each counted as at least 1 MiB, or as its answer once
+	// that is larger: compressed annotations can grow a thousandfold. A request beyond it is answered 503 with Retry-After, which
+	// the API server obeys. Default: 256 MiB, at least MaxBodyBytes.
 	MaxInFlightBytes int64
 
 	// ReadTimeout bounds the reading of a body; a slower one is answered 408. Default: 10 seconds.
@@ -40,8 +41,11 @@ const (
 	// leastWeight is what the smallest request counts, so that the number of requests is bounded too.
 	leastWeight = 1 << 20
 
-	// pooledBytes is the largest buffer that is kept for the next request.
-	pooledBytes = 16 << 20
+	// spareBytes is the largest buffer that is kept for good, for spareBuffers of them: requests for a page of objects come far
+	// apart, and without them each would find the pool emptied by the garbage collector. pooledBytes is the largest in the pool.
+	spareBytes   = 4 << 20
+	spareBuffers = 4
+	pooledBytes  = 32 << 20
 
 	retryAfterSeconds = 1
 )
@@ -49,12 +53,17 @@ const (
 // answerHead begins every answer, up to the response's first member.
 const answerHead = `{"kind":"ConversionReview","response":{`
 
+const jsonType = "application/json"
+
+var answerType = []string{jsonType}
+
 // handler serves ConversionReviews of apiextensions.k8s.io/v1.
 type handler struct {
 	options  HandlerOptions
 	convert  *converter
 	metrics  *metrics
 	inFlight *semaphore.Weighted
+	spare    chan *bytes.Buffer
 	buffers  sync.Pool
 }
 
@@ -80,6 +89,7 @@ func newHandler(options HandlerOptions, c *converter) *handler {
 		convert:  c,
 		metrics:  newMetrics(options.Registerer),
 		inFlight: semaphore.NewWeighted(options.MaxInFlightBytes),
+		spare:    make(chan *bytes.Buffer, spareBuffers),
 		buffers:  sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 }
@@ -91,13 +101,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.refuse(w, refusal)
 		return
 	}
-	weight := h.weight(req.ContentLength)
-	if !h.inFlight.TryAcquire(weight) {
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
-		h.refuse(w, http.StatusServiceUnavailable)
+	var room share
+	defer func() { h.inFlight.Release(room.bytes) }()
+	if !room.grow(h.inFlight, h.weight(req.ContentLength)) {
+		h.refuseForNow(w)
 		return
 	}
-	defer h.inFlight.Release(weight)
 
 	in, out := h.buffer(), h.buffer()
 	defer h.release(in)
@@ -106,13 +115,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.refuse(w, statusOf(err))
 		return
 	}
-	answer, ok := h.answer(req.Context(), append(out.AvailableBuffer(), answerHead...), in.Bytes())
-	if !ok {
+	out.Grow(in.Len()) // an answer is seldom longer than the request
+	answer, ok := h.answer(req.Context(), &room, append(out.AvailableBuffer(), answerHead...), in.Bytes())
+	switch {
+	case !ok:
 		h.refuse(w, http.StatusBadRequest)
+		return
+	case errors.Is(answer.err, errNoRoom):
+		h.refuseForNow(w)
 		return
 	}
 	h.metrics.observe(answer, time.Since(start))
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = answerType
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
 	_, _ = w.Write(answer.body) // the API server is gone: nobody to tell
 	*out = *bytes.NewBuffer(answer.body)
@@ -123,8 +137,10 @@ func (h *handler) refusal(req *http.Request) int {
 	if req.Method != http.MethodPost {
 		return http.StatusMethodNotAllowed
 	}
-	if mediaType, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
-		return http.StatusUnsupportedMediaType
+	if contentType := req.Header.Get("Content-Type"); contentType != jsonType {
+		if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || mediaType != jsonType {
+			return http.StatusUnsupportedMediaType
+		}
 	}
 	if req.ContentLength > h.options.MaxBodyBytes {
 		return http.StatusRequestEntityTooLarge
@@ -137,12 +153,36 @@ func (h *handler) refuse(w http.ResponseWriter, status int) {
 	http.Error(w, http.StatusText(status), status)
 }
 
+func (h *handler) refuseForNow(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+	h.refuse(w, http.StatusServiceUnavailable)
+}
+
+// share is what a request has of the bytes in flight.
+type share struct{ bytes int64 }
+
+// errNoRoom says that an answer outgrew what is left of the bytes in flight.
+var errNoRoom = errors.New("no room for the answer")
+
+// grow takes enough for bytes, in steps, or reports that there is not so much.
+func (s *share) grow(inFlight *semaphore.Weighted, bytes int64) bool {
+	if bytes <= s.bytes {
+		return true
+	}
+	more := max(bytes-s.bytes, leastWeight)
+	if !inFlight.TryAcquire(more) {
+		return false
+	}
+	s.bytes += more
+	return true
+}
+
 // weight is what a request takes of the bytes in flight; of unknown length, all it may read.
 func (h *handler) weight(contentLength int64) int64 {
 	if contentLength < 0 {
 		contentLength = h.options.MaxBodyBytes
 	}
-	return max(contentLength, leastWeight)
+	return contentLength
 }
 
 func (h *handler) readBody(in *bytes.Buffer, w http.ResponseWriter, req *http.Request) error {
@@ -172,12 +212,23 @@ func statusOf(err error) int {
 }
 
 func (h *handler) buffer() *bytes.Buffer {
-	return h.buffers.Get().(*bytes.Buffer)
+	select {
+	case b := <-h.spare:
+		return b
+	default:
+		return h.buffers.Get().(*bytes.Buffer)
+	}
 }
 
 func (h *handler) release(b *bytes.Buffer) {
+	if b.Reset(); b.Cap() <= spareBytes {
+		select {
+		case h.spare <- b:
+			return
+		default:
+		}
+	}
 	if b.Cap() <= pooledBytes {
-		b.Reset()
 		h.buffers.Put(b)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 )
 
 // reviewOf is a request body with objects as the API server sends it.
@@ -212,6 +215,23 @@ func TestBoundedInFlight(t *testing.T) {
 	}
 	if n := testutil.ToFloat64(h.metrics.refused.WithLabelValues("503")); n != 1 {
 		t.Errorf("refused: %v", n)
+	}
+}
+
+// TestExpandingBodies: many small annotations that expand to much together cannot take more memory than the bound.
+func TestExpandingBodies(t *testing.T) {
+	bomb := packed([]byte(`{"args":["`+strings.Repeat("x", expandedLimit-20)+`"]}`), 0)
+	view := object("WebApp", "v1alpha1", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{}}`, workloadv1.AnnotationV1Fields, bomb))
+	h := newHandler(HandlerOptions{MaxBodyBytes: 4 << 20, MaxInFlightBytes: 8 << 20}, standard)
+	if few := post(h, reviewOf("app.example.com/v1", view, view)); len(answered(t, few).ConvertedObjects) != 2 {
+		t.Errorf("two objects: %.200s", few.Body)
+	}
+	many := post(h, reviewOf("app.example.com/v1", slices.Repeat([][]byte{view}, 500)...))
+	if many.Code != http.StatusServiceUnavailable || many.Header().Get("Retry-After") == "" {
+		t.Errorf("many objects: status %d, %d bytes", many.Code, many.Body.Len())
+	}
+	if !h.inFlight.TryAcquire(8 << 20) {
+		t.Error("not all is given back")
 	}
 }
 

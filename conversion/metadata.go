@@ -13,32 +13,40 @@ type metadata struct {
 	annotations []byte            // as written, nil if absent
 	others      []member          // annotations that are not ours
 	ours        bool              // there were annotations of ours
-	keptFields  []byte            // the annotation with fields that only the hub has, as a JSON string
-	originals   []byte            // the annotation with parked values, as a JSON string
+	keptFields  ownText           // the annotation with fields that only the hub has
+	originals   ownText           // the annotation with parked values
+	ownTexts    []byte            // memory for their texts
 	moved       map[string][]byte // annotations that are fields in the spoke, by key
 
 	added  []member // annotations for the destination, from moved fields
 	parked []member // annotations of the source that the destination cannot have
+	lost   bool     // it was neither an object nor null
 
 	// original is how the destination's annotations were written when there were none: {} or null.
 	original []byte
+}
+
+// ownText is an annotation of ours.
+type ownText struct {
+	found bool
+	text  []byte // nil if it is not a string
 }
 
 func (m *metadata) reset() {
 	clear(m.members)
 	clear(m.others)
 	clear(m.moved)
-	*m = metadata{members: m.members[:0], others: m.others[:0], moved: m.moved, added: m.added[:0], parked: m.parked[:0]}
+	*m = metadata{members: m.members[:0], others: m.others[:0], moved: m.moved, added: m.added[:0], parked: m.parked[:0], ownTexts: m.ownTexts[:0]}
 }
 
-// read takes the metadata at the cursor apart. Metadata that is no object is the same as none.
+// read takes the metadata at the cursor apart. Metadata that is no object is the same as none, and lost unless it is null.
 func (m *metadata) read(c *cursor, moved []movedAnnotation) {
 	m.reset()
 	if c.peek() != '{' {
-		c.value()
+		m.lost = !isNull(c.value())
 		return
 	}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		name := c.name()
 		switch string(plain(name)) {
 		case "managedFields":
@@ -53,26 +61,36 @@ func (m *metadata) read(c *cursor, moved []movedAnnotation) {
 
 func (m *metadata) readAnnotations(c *cursor, moved []movedAnnotation) {
 	clear(m.moved)
-	m.others, m.ours, m.keptFields, m.originals = m.others[:0], false, nil, nil
+	m.others, m.ours, m.keptFields, m.originals = m.others[:0], false, ownText{}, ownText{}
 	if c.peek() != '{' {
 		m.annotations = c.value()
 		return
 	}
 	start := c.at
-	for c.enter(); c.more(); {
-		name, value := c.name(), c.value()
+	for c.enter(); c.more('}'); {
+		name := c.name()
 		switch key := plain(name); string(key) {
 		case workloadv1.AnnotationV1Fields:
-			m.ours, m.keptFields = true, value
+			m.ours, m.keptFields = true, m.readOwn(c)
 		case workloadv1.AnnotationUnconvertible:
-			m.ours, m.originals = true, value
+			m.ours, m.originals = true, m.readOwn(c)
 		default:
-			if !m.readMoved(key, value, moved) {
+			if value := c.value(); !m.readMoved(key, value, moved) {
 				m.others = append(m.others, member{name: name, value: value})
 			}
 		}
 	}
 	m.annotations = c.text[start:c.at]
+}
+
+func (m *metadata) readOwn(c *cursor) ownText {
+	if c.peek() != '"' {
+		c.value()
+		return ownText{found: true}
+	}
+	start := len(m.ownTexts)
+	m.ownTexts = c.unquoted(m.ownTexts)
+	return ownText{found: true, text: m.ownTexts[start:len(m.ownTexts):len(m.ownTexts)]}
 }
 
 func (m *metadata) readMoved(key, value []byte, moved []movedAnnotation) bool {
@@ -105,6 +123,9 @@ func (r *run) writeAnnotations(dst []byte) []byte {
 	r.renderParked()
 	r.fitBudget()
 	m := &r.meta
+	if m.lost {
+		r.lose("metadata")
+	}
 	if len(m.others)+len(m.added)+len(r.keptText)+len(r.parkedText) == 0 {
 		switch {
 		case m.original != nil:

@@ -41,10 +41,10 @@ func (c *converter) spokeOf(hub []byte, spokeAPIVersion string) (*compiled, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(way) != 1 || way[0].direction != down {
+	if len(way.steps) != 1 || way.steps[0].direction != down {
 		return nil, fmt.Errorf("not a conversion from %s to an older version", hubVersion)
 	}
-	return way[0].compiled, nil
+	return way.steps[0].compiled, nil
 }
 
 func firstByte(text []byte) int {
@@ -87,14 +87,20 @@ func KeptSize(hub []byte, spokeAPIVersion string) (int, error) {
 
 // Degraded returns the values of older versions that a hub object carries because they could not be read, as far as no
 // later change took their place. Paths are in the older version.
+//
+// The object may come from a Go struct, which writes an empty text or zero for a required field that is absent: they take the place
+// of nothing.
 func Degraded(hub []byte) []Quarantined {
 	var found []Quarantined
 	for _, spoke := range standard.all {
 		if bound, err := standard.spokeOf(hub, spoke.kind.Group+"/"+spoke.version); err != nil || bound != spoke {
 			continue
 		}
-		view, _ := spoke.viewOf(hub)
-		r := newRun(spoke, up)
+		r := newRun(spoke, down)
+		r.unlimited, r.zeroIsAbsent = true, true
+		view := r.convert(nil, &cursor{text: hub})
+		r.release()
+		r = newRun(spoke, up)
 		r.unlimited = true
 		r.convert(nil, &cursor{text: view})
 		found = append(found, r.result.Quarantined...)

@@ -1,10 +1,6 @@
 package conversion
 
-import (
-	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "slices"
 
 // The annotation with parked values is an object by version: {"v1alpha1": {"spec": {"healthCheck": {"interval": "2m"}}}}
 // says that the object in v1alpha1 had just these values there. A conversion reads the part of its destination, writes
@@ -15,44 +11,30 @@ func (r *run) readAnnotations() {
 	kept, originals := r.meta.keptFields, r.meta.originals
 	if r.override != nil {
 		r.readOriginals(r.override.parked)
-		r.readKept(r.override.kept)
+		if r.override.kept != nil {
+			r.readKept(r.override.kept)
+		}
 		return
 	}
-	if originals != nil {
-		text, ok := r.open(originals)
-		if !ok {
+	if originals.found {
+		if text := originals.plain(); isObject(text) && validJSON(text) && !deeperThan(text, maxDepth) {
+			r.readOriginals(text)
+		} else {
 			r.malformed()
 		}
-		r.readOriginals(text)
 	}
-	if r.direction == up && kept != nil {
-		text, ok := r.open(kept)
-		if !ok {
-			r.malformed()
-		}
-		r.readKept(text)
+	if r.direction == up && kept.found {
+		r.readKept(kept.plain())
 	}
 }
 
-// open returns the JSON object in an annotation of ours; false if there is none.
-func (r *run) open(annotation []byte) ([]byte, bool) {
-	if !isString(annotation) {
-		return nil, false
+// plain returns the text without compression and without white space before it; nil if there is none.
+func (t ownText) plain() []byte {
+	text, ok := expanded(t.text)
+	if !ok {
+		return nil
 	}
-	start := len(r.scratch)
-	r.scratch = appendUnquoted(r.scratch, annotation)
-	text, ok := expanded(r.scratch[start:len(r.scratch):len(r.scratch)])
-	if !ok || !validJSON(text) || deeperThan(text, maxDepth) {
-		return nil, false
-	}
-	c := cursor{text: text}
-	return text, c.peek() == '{'
-}
-
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-func validJSON(text []byte) bool {
-	return jsontext.Value(text).IsValid(lenient...)
+	return text[afterSpace(text, 0):]
 }
 
 // readOriginals reads the values of the destination's version that were parked when the object was last converted from it.
@@ -61,7 +43,7 @@ func (r *run) readOriginals(text []byte) {
 		return
 	}
 	c := cursor{text: text}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		version := c.name()
 		switch name := string(plain(version)); {
 		case name == r.to.version && c.peek() == '{':
@@ -77,7 +59,7 @@ func (r *run) readOriginals(text []byte) {
 }
 
 func (r *run) readOriginalsFrom(c *cursor) {
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		switch name := c.key(); string(name) {
 		case "spec":
 			r.originals.walk(c, r.to.spec)
@@ -121,12 +103,22 @@ func (r *run) readOriginalAnnotations(metadata []byte) {
 	}
 }
 
-// readKept reads the fields that only the hub has. A view without spec has none.
+// readKept reads the fields that only the hub has. A view without spec has none. Text that is not the JSON of an object is
+// ignored.
 func (r *run) readKept(text []byte) {
-	if text == nil || !r.src.object(r.from.spec) {
+	if !r.src.object(r.from.spec) {
+		if !isObject(text) || !validJSON(text) {
+			r.malformed()
+		}
 		return
 	}
-	r.kept.walk(&cursor{text: text}, r.to.spec)
+	c := cursor{text: text, depth: maxNesting - maxDepth}
+	r.kept.walk(&c, r.to.spec)
+	if !c.done() || !r.kept.object(r.to.spec) {
+		r.kept.reset(r.to)
+		r.malformed()
+		return
+	}
 	for _, n := range r.to.boxes {
 		if r.kept.boxes[n.box].state == boxOther {
 			r.malformed()
@@ -140,8 +132,10 @@ func (r *run) renderParked() {
 	r.parkedText = append(r.parkedText, '{')
 	r.parkedText = append(appendQuoted(r.parkedText, []byte(r.from.version)), ':', '{')
 	content := len(r.parkedText)
-	r.appendParked(r.from.spec)
-	r.appendParked(r.from.status)
+	if !r.parked.untouched() || r.direction == up && len(r.src.extras) > 0 {
+		r.appendParked(r.from.spec)
+		r.appendParked(r.from.status)
+	}
 	empty := len(r.parkedText) == content
 	r.appendParkedAnnotations(!empty || len(r.keptText) > 0)
 	if len(r.parkedText) == content {
@@ -190,8 +184,14 @@ func (r *run) appendParkedAnnotations(others bool) {
 	}
 }
 
+func isEmptyArray(array []byte) bool {
+	c := cursor{text: array}
+	c.enter()
+	return !c.more(']')
+}
+
 func isEmptyObject(object []byte) bool {
 	c := cursor{text: object}
 	c.enter()
-	return !c.more()
+	return !c.more('}')
 }

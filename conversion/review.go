@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,16 +18,13 @@ type review struct {
 
 // readReview takes a request's body apart; false if it is no JSON object with a request in it. convert is called once the list
 // of objects is reached and it is known what to convert to, which saves going over the list twice; it moves the cursor behind
-// the list.
+// the list. What it makes of the list must not be used if the body turns out to be no JSON.
 func readReview(body []byte, convert func(*cursor, string)) (r review, ok bool) {
-	if !validJSON(body) {
-		return r, false
-	}
 	c := cursor{text: body}
 	if c.peek() != '{' {
 		return r, false
 	}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		switch name := c.key(); string(name) {
 		case "apiVersion":
 			r.apiVersion = c.value()
@@ -40,7 +36,7 @@ func readReview(body []byte, convert func(*cursor, string)) (r review, ok bool) 
 			c.value()
 		}
 	}
-	return r, ok
+	return r, ok && c.done()
 }
 
 func (r *review) readRequest(c *cursor, convert func(*cursor, string)) bool {
@@ -50,7 +46,7 @@ func (r *review) readRequest(c *cursor, convert func(*cursor, string)) bool {
 		return false
 	}
 	ok := true
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		switch name := c.key(); string(name) {
 		case "uid":
 			r.uid = c.value()
@@ -96,7 +92,7 @@ type answer struct {
 
 // answer reads a review and converts every object. The first that is not of a kind and version of ours fails the review: the API
 // server knows no partial failure. ok is false if the body is no review at all.
-func (h *handler) answer(ctx context.Context, dst, body []byte) (a answer, ok bool) {
+func (h *handler) answer(ctx context.Context, room *share, dst, body []byte) (a answer, ok bool) {
 	var converted struct {
 		answer
 		from cursor
@@ -104,16 +100,17 @@ func (h *handler) answer(ctx context.Context, dst, body []byte) (a answer, ok bo
 	convertFrom := func(c *cursor, desired string) {
 		converted.from = *c
 		converted.answer = answer{to: desired, body: append(dst, `"convertedObjects":[`...)}
-		converted.err = h.convertAll(ctx, &converted.answer, c)
+		converted.err = h.convertAll(ctx, room, &converted.answer, c)
 	}
 	r, ok := readReview(body, convertFrom)
 	if !ok {
 		return a, false
 	}
-	switch version := reviewVersionOf(r); {
-	case version != reviewVersion:
+	switch {
+	case !r.supported():
 		a = answer{to: r.desired, body: dst}
-		a.err = fmt.Errorf("%s of %s is not supported: use ConversionReview of %s", kindOf(r), version, reviewVersion)
+		a.err = fmt.Errorf("%s of %s is not supported: use ConversionReview of %s", valueOr(r.kind, "an object without kind"),
+			valueOr(r.apiVersion, "no version"), reviewVersion)
 	case r.objects.text == nil:
 		a = answer{to: r.desired, body: append(dst, `"convertedObjects":[`...)}
 	default:
@@ -142,23 +139,22 @@ func (r review) close(a answer, start int) answer {
 	return a
 }
 
-func reviewVersionOf(r review) string {
-	if !isString(r.apiVersion) || !isString(r.kind) || string(plain(r.kind)) != "ConversionReview" {
-		return string(valueOr(r.apiVersion, "no version"))
-	}
-	return string(plain(r.apiVersion))
+// supported reports whether it is a review of the version that this handler knows.
+func (r review) supported() bool {
+	return isString(r.apiVersion) && string(plain(r.apiVersion)) == reviewVersion &&
+		isString(r.kind) && string(plain(r.kind)) == "ConversionReview"
 }
 
-func kindOf(r review) string { return string(valueOr(r.kind, "an object without kind")) }
-
 // convertAll converts the list at the cursor and leaves the cursor behind it.
-func (h *handler) convertAll(ctx context.Context, a *answer, c *cursor) error {
+func (h *handler) convertAll(ctx context.Context, room *share, a *answer, c *cursor) error {
 	list := *c
 	var last lastRoute
-	for c.enter(); c.more(); a.objects++ {
+	for c.enter(); c.more(']'); a.objects++ {
 		err := ctx.Err()
 		switch {
 		case err != nil:
+		case !room.grow(h.inFlight, int64(len(a.body))):
+			err = errNoRoom
 		case c.peek() != '{':
 			err = errors.New("not a JSON object")
 		default:
@@ -186,7 +182,7 @@ func (h *handler) convertOne(a *answer, c *cursor, last *lastRoute) (err error) 
 		return err
 	}
 	if a.kind == "" {
-		a.kind, a.from = string(plain(last.kind)), versionOf(last.identity)
+		a.kind, a.from = last.route.kind, last.route.from
 	}
 	a.body = append(body, ',')
 	a.note(result)
@@ -206,11 +202,6 @@ func (a *answer) note(r Result) {
 	if len(r.Lost) > 0 {
 		a.lost++
 	}
-}
-
-func versionOf(id identity) string {
-	text := plain(id.apiVersion)
-	return string(text[bytes.LastIndexByte(text, '/')+1:])
 }
 
 func closeArray(dst []byte) []byte {

@@ -193,7 +193,7 @@ func eachElement(dst, list []byte, reason string, f func(dst, element []byte) []
 	dst = append(dst, '[')
 	start := len(dst)
 	c := cursor{text: list}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more(']'); {
 		before := len(dst)
 		if before > start {
 			dst = append(dst, ',')
@@ -212,7 +212,7 @@ func valueOf(object []byte, name string) (value []byte) {
 		return nil
 	}
 	c := cursor{text: object}
-	for c.enter(); c.more(); {
+	for c.enter(); c.more('}'); {
 		if key := c.name(); string(plain(key)) == name {
 			value = c.value()
 		} else {

@@ -56,6 +56,7 @@ type node struct {
 	parent   *node
 	children []*node
 	byName   map[string]*node
+	byLength [][]*node // children by the length of their name with quotes: what to compare a name with
 
 	// field numbers the fields of a tree in depth-first order and is -1 for a struct; [first, last) are the fields below.
 	field       int
@@ -188,14 +189,23 @@ func (t *tree) add(path string) {
 		child := n.byName[name]
 		if child == nil {
 			child = newNode(n, name)
-			n.children = append(n.children, child)
-			if n.byName == nil {
-				n.byName = map[string]*node{}
-			}
-			n.byName[name] = child
+			n.adopt(child)
 		}
 		n = child
 	}
+}
+
+func (n *node) adopt(child *node) {
+	n.children = append(n.children, child)
+	if n.byName == nil {
+		n.byName = map[string]*node{}
+	}
+	n.byName[child.name] = child
+	length := len(child.quoted) - len(":")
+	for len(n.byLength) <= length {
+		n.byLength = append(n.byLength, nil)
+	}
+	n.byLength[length] = append(n.byLength[length], child)
 }
 
 // at returns the node at a path, nil if the table does not know it.

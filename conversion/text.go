@@ -2,6 +2,8 @@ package conversion
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -16,39 +18,34 @@ func plain(quoted []byte) []byte {
 	return appendUnquoted(make([]byte, 0, len(inner)), quoted)
 }
 
-// hasEscape reports whether there is a backslash. Most strings are too short for anything smarter than a loop.
-func hasEscape(text []byte) bool {
-	if len(text) > 32 {
-		return bytes.IndexByte(text, '\\') >= 0
-	}
-	for _, b := range text {
-		if b == '\\' {
-			return true
-		}
-	}
-	return false
+// hasEscape reports whether there is a backslash.
+func hasEscape(text []byte) bool { return bytes.IndexByte(text, '\\') >= 0 }
+
+// appendUnquoted appends what a JSON string means; see cursor.unquoted.
+func appendUnquoted(dst, quoted []byte) []byte {
+	c := cursor{text: quoted}
+	return c.unquoted(dst)
 }
 
-// appendUnquoted appends what a JSON string means. Half of a surrogate pair becomes U+FFFD, as in encoding/json.
-func appendUnquoted(dst, quoted []byte) []byte {
-	inner := quoted[1 : len(quoted)-1]
-	start := 0
-	for i := 0; i < len(inner); i++ {
-		if inner[i] != '\\' {
-			continue
+// appendOrdinary appends text up to the first byte that cannot stand in a string as it is, and returns the rest. It copies eight
+// bytes at a time and takes back what was too much, which is faster than copying pieces where escapes are dense.
+func appendOrdinary(dst, text []byte) (out, rest []byte) {
+	for len(text) >= 8 {
+		word := binary.LittleEndian.Uint64(text)
+		dst = binary.LittleEndian.AppendUint64(dst, word)
+		if special := bytesSpecial(word); special != 0 {
+			n := bits.TrailingZeros64(special) / 8
+			return dst[:len(dst)-8+n], text[n:]
 		}
-		dst = append(dst, inner[start:i]...)
-		if next := inner[i+1]; next == '"' || next == '\\' {
-			start = i + 1 // the character itself begins the next piece
-			i++
-			continue
-		}
-		r, size := escaped(inner[i:])
-		dst = utf8.AppendRune(dst, r)
-		start = i + size
-		i = start - 1
+		text = text[8:]
 	}
-	return append(dst, inner[start:]...)
+	for i, b := range text {
+		if needsEscape[b] == 1 {
+			return dst, text[i:]
+		}
+		dst = append(dst, b)
+	}
+	return dst, nil
 }
 
 // escaped returns the character an escape sequence stands for, and the length of the sequence.
@@ -66,7 +63,7 @@ func escaped(text []byte) (rune, int) {
 		return '\f', 2
 	case 'u':
 		r := hexRune(text[2:6])
-		if utf16.IsSurrogate(r) && len(text) >= 12 && text[6] == '\\' && text[7] == 'u' {
+		if utf16.IsSurrogate(r) && escapeEnd(text, 6) == 12 {
 			if pair := utf16.DecodeRune(r, hexRune(text[8:12])); pair != utf8.RuneError {
 				return pair, 12
 			}
@@ -93,12 +90,12 @@ func hexRune(digits []byte) (r rune) {
 
 const hexDigits = "0123456789abcdef"
 
-// needsEscape marks the bytes that cannot stand in a JSON string as they are.
-var needsEscape = func() (table [256]bool) {
+// needsEscape is 1 for the bytes that cannot stand in a JSON string as they are, and 0 for others.
+var needsEscape = func() (table [256]uint8) {
 	for i := range 0x20 {
-		table[i] = true
+		table[i] = 1
 	}
-	table['"'], table['\\'] = true, true
+	table['"'], table['\\'] = 1, 1
 	return table
 }()
 
@@ -109,22 +106,32 @@ func appendQuoted(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
+// appendEscaped writes a backslash before every byte and overwrites it where none is needed: the quotes of JSON come too often
+// and too irregularly for a processor to guess a branch.
 func appendEscaped(dst, text []byte) []byte {
-	dst = slices.Grow(dst, len(text)+len(text)/4)
-	start := 0
-	for i, b := range text {
-		if !needsEscape[b] {
-			continue
+	for {
+		dst, text = appendUpToControl(slices.Grow(dst, 2*len(text)), text)
+		if len(text) == 0 {
+			return dst
 		}
-		dst = append(dst, text[start:i]...)
-		if b == '"' {
-			dst = append(dst, '\\', '"')
-		} else {
-			dst = appendEscape(dst, b)
-		}
-		start = i + 1
+		dst, text = appendEscape(dst, text[0]), text[1:]
 	}
-	return append(dst, text[start:]...)
+}
+
+// appendUpToControl appends text up to the first control character, and returns the rest. dst has room for it.
+func appendUpToControl(dst, text []byte) (out, rest []byte) {
+	n := len(dst)
+	dst = dst[:n+2*len(text)]
+	for i, b := range text {
+		if b < ' ' {
+			return dst[:n], text[i:]
+		}
+		dst[n] = '\\'
+		n += int(needsEscape[b])
+		dst[n] = b
+		n++
+	}
+	return dst[:n], nil
 }
 
 func appendEscape(dst []byte, b byte) []byte {
@@ -169,6 +176,12 @@ func appendNormal(dst, value []byte) []byte {
 
 // isNormal reports whether there is nothing to do for appendNormal; false may be wrong.
 func isNormal(value []byte) bool {
+	for ; len(value) >= 8; value = value[8:] {
+		word := binary.LittleEndian.Uint64(value)
+		if bytesEqual(word, '\\')|bytesEqual(word, ' ')|bytesControl(word) != 0 {
+			return false
+		}
+	}
 	for _, b := range value {
 		if b <= ' ' || b == '\\' {
 			return false
@@ -188,7 +201,7 @@ func appendNormalString(dst, quoted []byte) []byte {
 		switch {
 		case utf16.IsSurrogate(r): // half a pair has no other spelling
 			dst = append(dst, quoted[i:i+size]...)
-		case r < utf8.RuneSelf && needsEscape[r]:
+		case r < utf8.RuneSelf && needsEscape[r] == 1:
 			dst = appendEscape(dst, byte(r))
 		default:
 			dst = utf8.AppendRune(dst, r)

@@ -36,7 +36,7 @@ func (c *converter) compare(object []byte, target string) error {
 		d.known = append(d.known, q.Path)
 	}
 	for _, path := range there.Lost {
-		c.findings = append(c.findings, c.finding(object, path, "does not fit into the annotations that an object may have"))
+		c.findings = append(c.findings, c.finding(object, path, lostMessage(path)))
 		d.known = append(d.known, path)
 	}
 	if there.Malformed > 0 {

@@ -125,9 +125,13 @@ func nameOf(value any) string {
 	return name
 }
 
+// freeNames are the fields whose members have names that users choose. As in messages of the API server and of package
+// conversion, a path has those in brackets.
+var freeNames = []string{"env", "annotations", "labels", "podLabels", "podAnnotations", "nodeSelector"}
+
 func memberPath(path, name string) string {
 	switch {
-	case strings.ContainsAny(name, "./[]"):
+	case strings.ContainsAny(name, "./[]"), slices.Contains(freeNames, path[strings.LastIndexByte(path, '.')+1:]):
 		return path + "[" + name + "]"
 	case path == "":
 		return name

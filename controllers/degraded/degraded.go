@@ -6,6 +6,7 @@ package degraded
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,9 +19,9 @@ import (
 // maxValues are named in the condition; further ones are counted.
 const maxValues = 5
 
-// Condition returns the condition ConversionDegraded for an object of v1 with these annotations and this spec: which
-// values of an older version wait unread in an annotation, because v1 cannot say them. It is nil if there are none, as
-// for nearly every object. Times and generation are left to the caller.
+// Condition returns the condition ConversionDegraded for an object of v1 with these annotations and this spec, a Go
+// struct or JSON: which values of an older version wait unread in an annotation, because v1 cannot say them. It is nil
+// if there are none, as for nearly every object. Times and generation are left to the caller.
 func Condition(kind schema.GroupVersionKind, annotations map[string]string, spec any) *metav1.Condition {
 	if annotations[workloadv1.AnnotationUnconvertible] == "" {
 		return nil
@@ -35,7 +36,9 @@ func Condition(kind schema.GroupVersionKind, annotations map[string]string, spec
 	if err != nil {
 		return nil // what came from the API server can be encoded
 	}
-	unread := conversion.Degraded(hub)
+	unread := slices.DeleteFunc(conversion.Degraded(hub), func(value conversion.Quarantined) bool {
+		return !strings.HasPrefix(value.Path, "spec") // status is the controller's own, and not given here
+	})
 	if len(unread) == 0 {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	appv1 "github.com/example/workload-operator/apis/app/v1"
+	batchv1 "github.com/example/workload-operator/apis/batch/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/conversion"
 )
@@ -26,6 +28,8 @@ func TestCondition(t *testing.T) {
 		"Spelling":   {"two minutes are read, only said otherwise", podSet, `{"readyAfter":"2m","container":{"image":"web"}}`, nil},
 		"Unreadable": {"soon is no duration", podSet, `{"readyAfter":"soon","container":{"image":"web"}}`, []string{"spec.readyAfter"}},
 		"Entry":      {"a number is no string", podSet, `{"container":{"image":"web","env":{"A":5,"B":"x"}}}`, []string{"spec.container.env"}},
+		"OnlyEntry":  {"C-13: the list it left is empty, and a struct drops that", podSet, `{"container":{"env":{"A":5}}}`, []string{"spec.container.env[A]"}},
+		"NoImage":    {"C-05: a struct writes an empty image", webApp, `{"image":{"tag":"1"}}`, []string{"spec.image"}},
 		"WrongType":  {"C-07: an image is a struct", webApp, `{"image":"web:1","scale":{"instances":2}}`, []string{"spec.image"}},
 		"Two": {"each is named", webApp, `{"image":{"repository":"web"},"scale":{"max":3,"targetCPU":"lots"},"healthCheck":{"path":"/","interval":"soon"}}`,
 			[]string{"spec.scale.targetCPU", "spec.healthCheck.interval"}},
@@ -68,9 +72,25 @@ func conditionOf(t *testing.T, kind schema.GroupVersionKind, older string) *meta
 	if err := json.Unmarshal(converted.Object, &hub); err != nil {
 		t.Fatal(err)
 	}
-	got := Condition(kind, hub.Metadata.Annotations, hub.Spec)
+	got := Condition(kind, hub.Metadata.Annotations, typed(t, kind, hub.Spec))
+	if raw := Condition(kind, hub.Metadata.Annotations, hub.Spec); (raw == nil) != (got == nil) || raw != nil && raw.Message != got.Message {
+		t.Errorf("of the struct %+v, of the JSON %+v", got, raw)
+	}
 	if got != nil && (got.Type != workloadv1.ConditionConversionDegraded || got.Status != metav1.ConditionTrue) {
 		t.Errorf("got %+v", got)
 	}
 	return got
+}
+
+// typed is a spec as a controller has it.
+func typed(t *testing.T, kind schema.GroupVersionKind, spec []byte) any {
+	t.Helper()
+	var out any = new(appv1.WebAppSpec)
+	if kind.Kind == "PodSet" {
+		out = new(batchv1.PodSetSpec)
+	}
+	if err := json.Unmarshal(spec, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
