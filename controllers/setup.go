@@ -3,9 +3,13 @@
 package controllers
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/controllers/migration/unattended"
 	"github.com/example/workload-operator/controllers/podset"
 	"github.com/example/workload-operator/controllers/webapp"
 )
@@ -14,6 +18,8 @@ import (
 type Options struct {
 	// MaxConcurrentReconciles is how many objects of each kind are worked on at the same time. Zero means one.
 	MaxConcurrentReconciles int
+	// Migration of stored objects.
+	Migration unattended.Options
 }
 
 // Setup adds every reconciler to a manager, which must have been made with CacheOptions.
@@ -21,10 +27,28 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := webapp.Setup(mgr, o.MaxConcurrentReconciles); err != nil {
 		return err
 	}
-	return podset.Setup(mgr, o.MaxConcurrentReconciles)
+	if err := podset.Setup(mgr, o.MaxConcurrentReconciles); err != nil {
+		return err
+	}
+	return unattended.Setup(mgr, o.Migration)
 }
 
-// CacheOptions bound the manager's cache to what the reconcilers read.
+// CacheOptions bound the manager's cache to what the reconcilers read. Pods of both kinds carry the operator's label; who
+// owns the fields of a Pod concerns nobody here.
 func CacheOptions() cache.Options {
-	return cache.Options{ByObject: webapp.CacheByObject()}
+	byObject := webapp.CacheByObject()
+	byObject[&corev1.Pod{}] = cache.ByObject{
+		Label:     labels.SelectorFromSet(labels.Set{workloadv1.LabelManagedBy: workloadv1.ManagedBy}),
+		Transform: slimPod,
+	}
+	return cache.Options{ByObject: byObject}
+}
+
+// slimPod drops what no reconciler reads of a Pod, which is most of it: a cache of ten thousand Pods must stay small.
+func slimPod(object any) (any, error) {
+	if pod, is := object.(*corev1.Pod); is {
+		pod.ManagedFields = nil
+		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	}
+	return object, nil
 }

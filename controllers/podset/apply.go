@@ -99,6 +99,7 @@ func (a *applier) claim(ctx context.Context, d decision) {
 			"labels": map[string]any{workloadv1.LabelManagedBy: workloadv1.ManagedBy},
 		}}
 	})
+	a.known.expected.appear(d.relabel)
 }
 
 // patchImages gives running Pods the new image, and nothing else.

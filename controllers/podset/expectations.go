@@ -41,6 +41,17 @@ func (e expectations) expect(pod *corev1.Pod, op operation, now time.Time) {
 	}
 }
 
+// appear says of Pods that were patched that the cache does not have them yet. Unlike with other patches, their absence from it
+// shows nothing; they come into it as new Pods do.
+func (e expectations) appear(pods []*corev1.Pod) {
+	for _, pod := range pods {
+		if expected, patchedOne := e[pod.Name]; patchedOne && expected.uid == pod.UID {
+			expected.operation = created
+			e[pod.Name] = expected
+		}
+	}
+}
+
 // settle drops what the cache shows. pods are all Pods of the cache that may be ours, and newest is the newest
 // resourceVersion that the watch of Pods had delivered before pods were read.
 func (e expectations) settle(pods map[types.UID]*corev1.Pod, newest string) {

@@ -51,6 +51,22 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestAppear: a Pod that got its label back is not in the cache yet, which shows nothing.
+func TestAppear(t *testing.T) {
+	e := expectations{}
+	e.expect(pod("a", version("20")), patched, epoch)
+	e.expect(pod("other", version("20")), patched, epoch)
+	e.appear([]*corev1.Pod{pod("a"), pod("not-written")})
+	e.settle(nil, "19")
+	if _, waits := e["a"]; !waits || len(e) != 1 {
+		t.Errorf("expected are %v, want a alone", e)
+	}
+	e.settle(nil, "20")
+	if len(e) != 0 {
+		t.Errorf("still expected: %v", e)
+	}
+}
+
 // TestCheck says what the API server's answer means for writes that the cache does not show.
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {

@@ -49,9 +49,11 @@ func (r *Reconciler) observeHidden(ctx context.Context, o *observation, expected
 	return nil
 }
 
-// stillOurs tells a hidden Pod from one that is gone, or whose name another one has. One that is being deleted goes anyway.
+// stillOurs tells a hidden Pod from one that is gone, or whose name another one has. One that is being deleted still counts, as it
+// would in the cache, unless it is to be released: then it goes anyway.
 func stillOurs(pod *corev1.Pod, uid types.UID, podSet *batchv1.PodSet) bool {
-	return pod != nil && pod.UID == uid && ownedBy(pod, podSet) && !terminating(pod)
+	return pod != nil && pod.UID == uid && ownedBy(pod, podSet) &&
+		(!terminating(pod) || pod.Labels[batchv1.LabelPodSet] == podSet.Name)
 }
 
 // relabellable: the Pod lacks the label that brings it into the cache. The label may be back already, and the cache about to
@@ -60,8 +62,12 @@ func relabellable(pod *corev1.Pod, podSet *batchv1.PodSet) bool {
 	return pod.Labels[batchv1.LabelPodSet] == podSet.Name && !findable(pod, podSet)
 }
 
-// hiddenPods selects what looks like a Pod of a PodSet and is not in the cache.
-const hiddenPods = batchv1.LabelPodSet + "," + workloadv1.LabelManagedBy + "!=" + workloadv1.ManagedBy
+// hiddenPods select what looks like a Pod of a PodSet and is not in the cache: by the label of P-13, which tells whose it is,
+// and by that of the revision, which nobody has a reason to take off.
+var hiddenPods = []string{
+	batchv1.LabelPodSet + "," + workloadv1.LabelManagedBy + "!=" + workloadv1.ManagedBy,
+	batchv1.LabelRevision + ",!" + batchv1.LabelPodSet + "," + workloadv1.LabelManagedBy + "!=" + workloadv1.ManagedBy,
+}
 
 // sweep finds the Pods that were hidden while no operator ran.
 type sweep struct {
@@ -69,26 +75,31 @@ type sweep struct {
 	done bool
 }
 
-// sweepOnce makes PodSets ask about their hidden Pods in their first pass. It is one LIST in the life of a process, for all
+// sweepOnce makes PodSets ask about their hidden Pods in their first pass. It is two LISTs in the life of a process, for all
 // PodSets together, of metadata, and normally of nothing. No pass starts before the watch of Pods is in step, so the watch
-// tells about whatever is hidden later. A Pod that lost both labels while no operator ran is not found.
+// tells about whatever is hidden later.
+//
+// A Pod that lost all of its labels while no operator ran is not found: that would take a LIST of every Pod of the cluster. It
+// runs on, replaced by another one, until garbage collection takes it with its PodSet.
 func (r *Reconciler) sweepOnce(ctx context.Context) error {
 	r.sweep.mu.Lock()
 	defer r.sweep.mu.Unlock()
 	if r.sweep.done {
 		return nil
 	}
-	selector, err := labels.Parse(hiddenPods)
-	if err != nil {
-		return err
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := r.live.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return fmt.Errorf("looking for Pods that lost their label: %w", err)
-	}
-	for i := range list.Items {
-		r.alive.saw(&list.Items[i])
+	for _, pods := range hiddenPods {
+		selector, err := labels.Parse(pods)
+		if err != nil {
+			return err
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		if err := r.live.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			return fmt.Errorf("looking for Pods that lost their label: %w", err)
+		}
+		for i := range list.Items {
+			r.alive.saw(&list.Items[i])
+		}
 	}
 	r.sweep.done = true
 	return nil

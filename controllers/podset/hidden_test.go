@@ -90,7 +90,8 @@ func TestStillOurs(t *testing.T) {
 		"not found":       {"really gone", nil, false, false},
 		"another":         {"the name was used again", pod("a", ours, func(p *corev1.Pod) { p.UID = "other" }), false, false},
 		"given away":      {"nobody's, or another's", pod("a"), false, false},
-		"being deleted":   {"it goes anyway", pod("a", ours, dying), false, false},
+		"being deleted":   {"to be seen going", pod("a", ours, dying), true, true},
+		"on its way out":  {"to be released, and it goes anyway", pod("a", ours, dying, unlabelled), false, false},
 		"without a label": {"to be repaired", pod("a", ours), true, true},
 		"of another value": {"to be repaired", pod("a", ours, func(p *corev1.Pod) {
 			p.Labels["app.kubernetes.io/managed-by"] = "helm"
@@ -140,17 +141,36 @@ func TestPlanRelabel(t *testing.T) {
 	}
 }
 
-// TestHiddenPods holds the selector of the sweep.
+// TestHiddenPods holds the selectors of the sweep.
 func TestHiddenPods(t *testing.T) {
-	selector, err := labels.Parse(hiddenPods)
-	if err != nil {
-		t.Fatal(err)
+	selected := func(p *corev1.Pod) (n int) {
+		for _, pods := range hiddenPods {
+			selector, err := labels.Parse(pods)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if selector.Matches(labels.Set(p.Labels)) {
+				n++
+			}
+		}
+		return n
 	}
-	if !selector.Matches(labels.Set(pod("a").Labels)) {
-		t.Error("a hidden Pod is not selected")
+	bothOff := func(p *corev1.Pod) { delete(p.Labels, batchv1.LabelPodSet) }
+	cases := map[string]struct {
+		pod  *corev1.Pod
+		want int
+	}{
+		"in the cache":                {pod("a", managed), 0},
+		"in the cache, to release":    {pod("a", managed, bothOff), 0},
+		"without managed-by":          {pod("a"), 1},
+		"without both":                {pod("a", bothOff), 1},
+		"without any":                 {pod("a", func(p *corev1.Pod) { p.Labels = nil }), 0},
+		"of somebody else altogether": {pod("a", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }), 0},
 	}
-	if selector.Matches(labels.Set(pod("a", managed).Labels)) || selector.Matches(labels.Set{"app": "x"}) {
-		t.Error("a Pod is selected that is not hidden, or is nobody's")
+	for name, tc := range cases {
+		if got := selected(tc.pod); got != tc.want {
+			t.Errorf("%s: selected %d times, want %d", name, got, tc.want)
+		}
 	}
 }
 

@@ -187,6 +187,10 @@ func (c *modelClient) Get(_ context.Context, key client.ObjectKey, object client
 	defer c.mu.Unlock()
 	switch o := object.(type) {
 	case *batchv1.PodSet:
+		if c.live {
+			c.podSet.DeepCopyInto(o)
+			break
+		}
 		c.podSets[c.setSeen-1].DeepCopyInto(o)
 	case *metav1.PartialObjectMetadata:
 		if o.Kind != "PodSet" {

@@ -36,7 +36,7 @@ type observation struct {
 }
 
 // observe reads the caches; it asks the API server only about writes that stay unseen for too long, and about Pods that left
-// the cache without a deletion. A nil observation means that there is nothing to do.
+// the cache without a deletion. A nil observation means that there is nothing to do, or not yet if there is a record.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, *record, error) {
 	podSet := &batchv1.PodSet{}
 	if err := r.client.Get(ctx, key, podSet); err != nil {
@@ -48,8 +48,16 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		return nil, nil, fmt.Errorf("reading the PodSet: %w", err)
 	}
 	known := r.records.of(podSet)
-	if podSet.DeletionTimestamp != nil || known.namespaceTerminating || older(podSet.ResourceVersion, known.version) {
-		// A cache that lags behind our last status brings an event, and with it the next pass, when it catches up.
+	now := r.clock.Now()
+	if known.own.shuts(podSet) {
+		if known.own.patience(now) > 0 {
+			return nil, known, nil
+		}
+		if err := known.own.lookPast(ctx, r.live, podSet, now); err != nil {
+			return nil, nil, client.IgnoreNotFound(err)
+		}
+	}
+	if podSet.UID != known.uid || podSet.DeletionTimestamp != nil || known.namespaceTerminating {
 		return nil, nil, nil
 	}
 	if err := r.sweepOnce(ctx); err != nil {
@@ -59,7 +67,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &observation{podSet: podSet, now: r.clock.Now(), revision: current}
+	o := &observation{podSet: podSet, now: now, revision: current}
 
 	// The progress of the watch is read before the Pods, so the Pods are at least that new.
 	newest := r.progress.version()

@@ -207,8 +207,12 @@ func TestOnDelete(t *testing.T) {
 func imagesOf(pods []corev1.Pod) map[string]int {
 	images := map[string]int{}
 	for _, pod := range pods {
-		i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == workloadv1.ContainerName })
-		images[pod.Spec.Containers[i].Image]++
+		images[pod.Spec.Containers[appOf(&pod)].Image]++
 	}
 	return images
+}
+
+// appOf is the place of our container among those that admission may have added.
+func appOf(pod *corev1.Pod) int {
+	return slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == workloadv1.ContainerName })
 }

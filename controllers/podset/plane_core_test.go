@@ -1,6 +1,7 @@
 package podset
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/test/controlplane"
 )
 
 // TestSample is P-01.
@@ -112,9 +114,24 @@ func TestAutoscalerAndBudget(t *testing.T) {
 	w.Expect(w.client.SubResource("scale").Get(t.Context(), podSet, scale)).To(Succeed())
 	w.Expect(scale.Status).To(Equal(autoscalingv1.ScaleStatus{Replicas: 5, Selector: "podset-name=web"}))
 	w.Expect(w.client.Delete(t.Context(), autoscaler)).To(Succeed())
-	scale.Spec.Replicas = 6
+	scale.Spec.Replicas = 3
 	w.Expect(w.client.SubResource("scale").Update(t.Context(), podSet, client.WithSubResourceBody(scale))).To(Succeed())
-	w.reaches("web", "scaled", func(p *batchv1.PodSet) bool { return p.Status.ReadyReplicas == 6 })
+	w.reaches("web", "scaled", func(p *batchv1.PodSet) bool { return p.Status.ReadyReplicas == 3 && p.Status.Replicas == 3 })
+	w.allowsOne(podSet)
+}
+
+// allowsOne: a budget in Pods allows one disruption of three.
+func (w *world) allowsOne(podSet *batchv1.PodSet) {
+	w.t.Helper()
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "one"}}
+	budget.Spec.MaxUnavailable = new(intstr.FromInt32(1))
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: selectorOf(podSet)}
+	w.Expect(w.client.Create(w.t.Context(), budget)).To(Succeed())
+	w.Eventually(func() policyv1.PodDisruptionBudgetStatus {
+		w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(budget), budget)).To(Succeed())
+		return budget.Status
+	}).WithTimeout(2 * time.Minute).Should(And(HaveField("ExpectedPods", int32(3)), HaveField("DisruptionsAllowed", int32(1))))
+	w.Expect(w.client.Delete(w.t.Context(), budget)).To(Succeed())
 }
 
 // TestEvicted is P-07.
@@ -208,57 +225,84 @@ func TestLongList(t *testing.T) {
 	w.Expect(podSet.Status.PodNames).To(HaveLen(100))
 	w.Expect(podSet.Status.PodNamesOmitted).To(Equal(int32(150)))
 	w.Expect(slices.IsSorted(podSet.Status.PodNames)).To(BeTrue())
+	raw, err := json.Marshal(podSet.Status)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(len(raw)).To(BeNumerically("<", 16<<10))
 }
 
-// TestMinReadySeconds is P-21, with three seconds.
+// TestMinReadySeconds is P-21.
 func TestMinReadySeconds(t *testing.T) {
 	w := newWorld(t)
-	w.create(base("web", replicas(1), func(p *batchv1.PodSet) { p.Spec.MinReadySeconds = 3 }))
+	seconds := short(3, 30)
+	w.create(base("web", replicas(1), func(p *batchv1.PodSet) { p.Spec.MinReadySeconds = int32(seconds) }))
 	w.reaches("web", "ready", func(p *batchv1.PodSet) bool { return p.Status.ReadyReplicas == 1 })
 	w.Expect(w.read("web").Status.AvailableReplicas).To(BeZero())
 	w.quiet(500 * time.Millisecond)
 	before := w.requests.Load()
+	w.SetDefaultEventuallyTimeout(time.Minute)
 	w.settled("web")
 	since, _ := readySince(&w.pods(everyPod)[0])
-	w.Expect(time.Since(since)).To(BeNumerically("<", 6*time.Second))
+	w.Expect(time.Since(since)).To(BeNumerically("~", time.Duration(seconds)*time.Second, 3*time.Second))
 	w.Expect(w.requests.Load()-before).To(Equal(int64(1)), "one wake-up, one write of the status")
 }
 
-// TestWorstPod is P-20.
+// TestWorstPod is P-20: of two ready Pods, one in a crash loop and one that no node takes, the one in the crash loop speaks.
 func TestWorstPod(t *testing.T) {
 	w := newWorld(t)
-	w.create(base("web", podAnnotation("plane.workload.example.com/behaviour", "crash-loop")))
-	podSet := w.reaches("web", "crashing", func(p *batchv1.PodSet) bool {
-		return conditionOf(p, workloadv1.ConditionReady).Reason == "CrashLoopBackOff"
+	podSet := w.create(base("web", func(p *batchv1.PodSet) {
+		p.Spec.UpdateStrategy = &batchv1.UpdateStrategy{Type: batchv1.OnDeleteStrategy}
+	}))
+	w.settled("web")
+	w.change(podSet, func(p *batchv1.PodSet) {
+		p.Spec.Replicas, p.Spec.NodeSelector = new(int32(4)), map[string]string{"no-such": "node"}
 	})
-	message := conditionOf(podSet, workloadv1.ConditionReady).Message
+	says := func(reason string) string {
+		return conditionOf(w.reaches("web", reason, func(p *batchv1.PodSet) bool {
+			return conditionOf(p, workloadv1.ConditionReady).Reason == reason
+		}), workloadv1.ConditionReady).Message
+	}
+	says("Unschedulable")
+	w.changePod(w.pods(ready)[0], func(p *corev1.Pod) {
+		p.Annotations = map[string]string{controlplane.AnnotationBehaviour: controlplane.BehaviourCrashLoop}
+	})
+	message := says("CrashLoopBackOff")
 	w.Expect(message).NotTo(ContainSubstring("web-pod-"))
 	w.Consistently(func() string { return conditionOf(w.read("web"), workloadv1.ConditionReady).Message }).
-		WithTimeout(4 * time.Second).Should(Equal(message))
+		WithTimeout(short(4*time.Second, 10*time.Minute)).Should(Equal(message))
 }
 
-// TestInjectedPods is P-16: what admission adds to a Pod is no difference.
+// TestInjectedPods is P-16: what admission adds to a Pod, and what others change of it, is no difference.
 func TestInjectedPods(t *testing.T) {
 	w := newWorld(t)
+	w.admission(`Object{
+		metadata: Object.metadata{labels: {"mesh": "on"}},
+		spec: Object.spec{
+			containers: [Object.spec.containers{name: "sidecar", image: "mesh:1"}],
+			volumes: [Object.spec.volumes{name: "mesh", emptyDir: Object.spec.volumes.emptyDir{}}]
+		}
+	}`)
 	podSet := w.create(base("web", func(p *batchv1.PodSet) {
 		p.Spec.UpdateStrategy = &batchv1.UpdateStrategy{Type: batchv1.InPlaceStrategy}
 	}))
 	w.settled("web")
 	before := uids(w.pods(active))
+	w.Expect(before).To(HaveLen(3))
 	for _, pod := range w.pods(active) {
-		w.changePod(pod, func(p *corev1.Pod) { p.Labels["mesh"] = "on"; p.Spec.Containers[0].Image = "mirror/nginx:alpine" })
+		w.Expect(pod.Spec.Volumes).To(HaveLen(1))
+		w.changePod(pod, func(p *corev1.Pod) { p.Spec.Containers[appOf(p)].Image = "mirror/nginx:alpine" })
 	}
-	w.Eventually(func() int32 { return w.read("web").Status.ReadyReplicas }).Should(Equal(int32(3)))
+	w.settled("web")
 	w.quiet(2 * time.Second)
 	w.Expect(uids(w.pods(active))).To(ConsistOf(before))
-	for _, pod := range w.pods(active) {
-		w.Expect(pod.Spec.Containers[0].Image).To(Equal("mirror/nginx:alpine"))
-	}
+	w.Expect(imagesOf(w.pods(active))).To(Equal(map[string]int{"mirror/nginx:alpine": 3}))
 	w.change(podSet, func(p *batchv1.PodSet) { p.Spec.Image = "nginx:1.29" })
+	w.reaches("web", "updated", func(p *batchv1.PodSet) bool { return p.Status.UpdatedReplicas == 3 })
 	w.settled("web")
 	w.Expect(uids(w.pods(active))).To(ConsistOf(before))
+	w.Expect(imagesOf(w.pods(active))).To(Equal(map[string]int{"nginx:1.29": 3}))
 	for _, pod := range w.pods(active) {
 		w.Expect(pod.Labels).To(HaveKeyWithValue("mesh", "on"))
+		w.Expect(pod.Spec.Containers).To(ContainElement(And(HaveField("Name", "sidecar"), HaveField("Image", "mesh:1"))))
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/test/controlplane"
 )
 
 // gate delays the watch of one resource while it is closed.
@@ -80,7 +81,8 @@ func TestLateCache(t *testing.T) {
 	pods.close()
 	w.create(base("web", replicas(5)))
 	w.Eventually(func() []corev1.Pod { return w.pods(ofWeb) }).Should(HaveLen(5))
-	w.Consistently(func() int { return w.answers.of("POST pods 201") }).WithTimeout(3 * time.Second).Should(Equal(1 + 5))
+	w.Consistently(func() int { return w.answers.of("POST pods 201") }).
+		WithTimeout(short(3*time.Second, 10*time.Minute)).Should(Equal(1 + 5))
 
 	// Created and deleted unseen: replaced once.
 	w.Expect(w.client.Delete(t.Context(), &w.pods(ofWeb)[0])).To(Succeed())
@@ -191,12 +193,15 @@ func TestQuota(t *testing.T) {
 // TestFailingAtOnce is P-06; the exact delays are those of TestFailures.
 func TestFailingAtOnce(t *testing.T) {
 	w := newWorld(t)
-	podSet := w.create(base("web", podAnnotation("plane.workload.example.com/behaviour", "fail")))
+	podSet := w.create(base("web", podAnnotation(controlplane.AnnotationBehaviour, controlplane.BehaviourFail)))
+	begin := time.Now()
 	w.reaches("web", "backing off", func(p *batchv1.PodSet) bool {
 		return conditionOf(p, workloadv1.ConditionReady).Reason == batchv1.ReasonFailingPods && p.Status.FailedReplicas == 3
 	})
-	w.Consistently(func() int { return len(w.pods(everyPod)) }).WithTimeout(7 * time.Second).Should(BeNumerically("<=", 4))
-	w.Expect(w.answers.of("POST pods 201")).To(BeNumerically("<=", 6))
+	w.Consistently(func() int { return len(w.pods(everyPod)) }).
+		WithTimeout(short(7*time.Second, 5*time.Minute-time.Since(begin))).Should(BeNumerically("<=", 4))
+	w.Expect(w.answers.of("POST pods 201")).To(BeNumerically("<=", short(6, 11)))
+	t.Logf("%d Pods in %s", w.answers.of("POST pods 201"), time.Since(begin))
 	w.change(podSet, func(p *batchv1.PodSet) { p.Spec.FailedPodsHistoryLimit = new(int32(0)) })
 	w.Eventually(func() []corev1.Pod { return w.pods(finished) }).Should(BeEmpty())
 	w.change(podSet, func(p *batchv1.PodSet) { p.Spec.PodAnnotations = nil })
@@ -226,6 +231,44 @@ func TestNoAdoptionByTheDying(t *testing.T) {
 	w.Expect(w.answers.with(http.MethodDelete)).To(BeZero())
 }
 
+// TestLateOwnStatus: the watch of PodSets does not show our own status. Nothing is written on the old one meanwhile.
+func TestLateOwnStatus(t *testing.T) {
+	podSets := &gate{resource: "podsets"}
+	w := newWorld(t, podSets.option())
+	w.create(base("web"))
+	w.settled("web")
+	w.quiet(500 * time.Millisecond)
+	before := w.answers.of("PATCH status 200")
+
+	podSets.close()
+	w.changePod(w.pods(everyPod)[0], evict)
+	w.Eventually(func() int { return w.answers.of("PATCH status 200") }).Should(Equal(before+1), "on a status that the cache has")
+	w.changePod(w.pods(active)[1], evict)
+	w.Consistently(func() int { return w.answers.of("PATCH status 409") }).WithTimeout(2 * time.Second).Should(BeZero())
+	podSets.open()
+	w.reaches("web", "both replaced", func(p *batchv1.PodSet) bool { return p.Status.FailedReplicas == 2 && p.Status.ReadyReplicas == 3 })
+	w.Expect(w.answers.of("PATCH status 409")).To(BeZero())
+}
+
+// TestTerminatingOrphan: a Pod that nobody owns and that is going is neither adopted nor counted.
+func TestTerminatingOrphan(t *testing.T) {
+	w := newWorld(t)
+	orphan := w.foreignPod("orphan", metav1.OwnerReference{
+		APIVersion: "v1", Kind: "ConfigMap", Name: w.configMap().Name, UID: w.configMap().UID,
+	})
+	w.changePod(*orphan, func(p *corev1.Pod) { p.Finalizers = []string{"example.net/hold"} })
+	w.Expect(w.client.Delete(t.Context(), orphan)).To(Succeed())
+	w.create(base("web"))
+	status := w.settled("web").Status
+	w.quiet(time.Second)
+	w.Expect(status.TerminatingReplicas).To(BeZero())
+	w.Expect(w.pods(everyPod)).To(HaveLen(4))
+	still := &corev1.Pod{}
+	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(orphan), still)).To(Succeed())
+	w.Expect(still.OwnerReferences).To(Equal(orphan.OwnerReferences), "not adopted")
+	w.changePod(*orphan, func(p *corev1.Pod) { p.Finalizers = nil })
+}
+
 // TestForegroundDeletion is P-17, also while the cache does not know about the deletion.
 func TestForegroundDeletion(t *testing.T) {
 	for name, late := range map[string]bool{"in time": false, "late cache": true} {
@@ -252,15 +295,18 @@ func TestForegroundDeletion(t *testing.T) {
 // TestNamespaceTerminating is P-17.
 func TestNamespaceTerminating(t *testing.T) {
 	w := newWorld(t)
-	w.SetDefaultEventuallyTimeout(time.Minute)
-	w.create(base("web", replicas(200)))
+	w.SetDefaultEventuallyTimeout(2 * time.Minute)
+	n := short(200, 500)
+	w.create(base("web", replicas(int32(n))))
 	w.settled("web")
+	events := w.answers.of("POST events 201") + w.answers.of("POST events 403")
 	w.Expect(w.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}})).To(Succeed())
 	w.Eventually(func() error {
 		return w.client.Get(t.Context(), client.ObjectKey{Name: w.ns}, &corev1.Namespace{})
 	}).ShouldNot(Succeed())
-	w.Expect(w.answers.of("POST pods 201")).To(Equal(200))
+	w.Expect(w.answers.of("POST pods 201")).To(Equal(n))
 	w.Expect(w.answers.of("POST pods 403")).To(BeNumerically("<=", 1))
+	w.Expect(w.answers.of("POST events 201")+w.answers.of("POST events 403")-events).To(BeNumerically("<=", 2), "no storm of events")
 }
 
 // TestSameNameNewObject is P-22.
@@ -299,6 +345,21 @@ func TestInvalidPod(t *testing.T) {
 // TestLabelsRemoved: an admission plugin takes our labels off. Creating Pods that are never found again would not end.
 func TestLabelsRemoved(t *testing.T) {
 	w := newWorld(t)
+	allow := w.admission(`[JSONPatch{op: "remove", path: "/metadata/labels/podset-name"}]`)
+	w.create(base("web"))
+	w.reaches("web", "refused", func(p *batchv1.PodSet) bool {
+		return strings.Contains(conditionOf(p, workloadv1.ConditionReplicaFailure).Message, "labels")
+	})
+	w.Consistently(func() int { return w.answers.of("POST pods 201") }).WithTimeout(5 * time.Second).Should(BeNumerically("<=", 5))
+	w.Eventually(func() []corev1.Pod { return w.pods(everyPod) }).Should(BeEmpty())
+	allow()
+	w.settled("web")
+}
+
+// admission changes every new Pod of the namespace, until the function that it returns is called. The expression is one of a
+// MutatingAdmissionPolicy: a patch if it begins with a bracket, else a configuration to apply.
+func (w *world) admission(expression string) (end func()) {
+	w.t.Helper()
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}
 	policy.Spec.MatchConstraints = &admissionv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.ns}},
@@ -308,28 +369,23 @@ func TestLabelsRemoved(t *testing.T) {
 		}}},
 	}
 	policy.Spec.ReinvocationPolicy = admissionv1.NeverReinvocationPolicy
-	policy.Spec.Mutations = []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{
-		Expression: `[JSONPatch{op: "remove", path: "/metadata/labels/podset-name"}]`,
-	}}}
+	mutation := admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: expression}}
+	if strings.HasPrefix(expression, "[") {
+		mutation = admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
+	}
+	policy.Spec.Mutations = []admissionv1.Mutation{mutation}
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}
 	binding.Spec.PolicyName = policy.Name
-	w.Expect(w.client.Create(t.Context(), policy)).To(Succeed())
-	w.Expect(w.client.Create(t.Context(), binding)).To(Succeed())
-	probe := func() map[string]string {
+	w.Expect(w.client.Create(w.t.Context(), policy)).To(Succeed())
+	w.Expect(w.client.Create(w.t.Context(), binding)).To(Succeed())
+	w.Eventually(func() map[string]string {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "probe", Labels: map[string]string{batchv1.LabelPodSet: "x"}}}
 		pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "probe"}}
-		w.Expect(w.client.Create(t.Context(), pod, client.DryRunAll)).To(Succeed())
+		w.Expect(w.client.Create(w.t.Context(), pod, client.DryRunAll)).To(Succeed())
 		return pod.Labels
+	}).ShouldNot(Equal(map[string]string{batchv1.LabelPodSet: "x"}), "the policy is at work")
+	return func() {
+		w.Expect(w.client.Delete(w.t.Context(), binding)).To(Succeed())
+		w.Expect(w.client.Delete(w.t.Context(), policy)).To(Succeed())
 	}
-	w.Eventually(probe).Should(BeEmpty(), "the policy is at work")
-
-	w.create(base("web"))
-	w.reaches("web", "refused", func(p *batchv1.PodSet) bool {
-		return strings.Contains(conditionOf(p, workloadv1.ConditionReplicaFailure).Message, "labels")
-	})
-	w.Consistently(func() int { return w.answers.of("POST pods 201") }).WithTimeout(5 * time.Second).Should(BeNumerically("<=", 5))
-	w.Eventually(func() []corev1.Pod { return w.pods(everyPod) }).Should(BeEmpty())
-	w.Expect(w.client.Delete(t.Context(), binding)).To(Succeed())
-	w.Expect(w.client.Delete(t.Context(), policy)).To(Succeed())
-	w.settled("web")
 }

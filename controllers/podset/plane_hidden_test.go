@@ -75,6 +75,26 @@ func TestManagedByTakenOffAndSuspended(t *testing.T) {
 	w.Expect(w.answers.of("POST pods 201")).To(Equal(3))
 }
 
+// TestManagedByTakenOffAndDeleted is P-08 for a Pod that is out of sight: under podReplacementPolicy Failed it is not replaced before
+// it is gone.
+func TestManagedByTakenOffAndDeleted(t *testing.T) {
+	pods := &gate{resource: "pods"}
+	w := newWorld(t, pods.option())
+	w.create(base("web", func(p *batchv1.PodSet) { p.Spec.PodReplacementPolicy = batchv1.ReplaceFailed }))
+	w.settled("web")
+	hidden := w.pods(everyPod)[0]
+	pods.close() // so that the operator hears of the first change when the second has happened
+	w.changePod(hidden, func(p *corev1.Pod) { hide(p); p.Finalizers = []string{"example.net/hold"} })
+	w.Expect(w.client.Delete(t.Context(), &hidden)).To(Succeed())
+	pods.open()
+	w.reaches("web", "terminating", func(p *batchv1.PodSet) bool { return p.Status.TerminatingReplicas == 1 && p.Status.Replicas == 2 })
+	w.quiet(time.Second)
+	w.Expect(w.answers.of("POST pods 201")).To(Equal(3), "not replaced")
+	w.changePod(hidden, func(p *corev1.Pod) { p.Finalizers = nil })
+	w.settled("web")
+	w.Expect(w.answers.of("POST pods 201")).To(Equal(4))
+}
+
 // TestManagedByTakenOffBetween: the label goes while no operator runs.
 func TestManagedByTakenOffBetween(t *testing.T) {
 	w := newWorld(t)
@@ -101,6 +121,22 @@ func TestBothLabelsTakenOff(t *testing.T) {
 	w.Expect(client.IgnoreNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(&debugged), &debugged))).To(Succeed())
 	w.Expect(debugged.OwnerReferences).To(BeEmpty())
 	w.Expect(debugged.Labels).To(BeEmpty())
+	w.Expect(active(&debugged)).To(BeTrue(), "it runs on")
+}
+
+// TestBothLabelsTakenOffBetween: the same while no operator runs. The label of the revision still tells that it was ours.
+func TestBothLabelsTakenOffBetween(t *testing.T) {
+	w := newWorld(t)
+	w.create(base("web"))
+	w.settled("web")
+	w.halt()
+	debugged := w.pods(everyPod)[0]
+	w.changePod(debugged, func(p *corev1.Pod) { hide(p); delete(p.Labels, batchv1.LabelPodSet) })
+	w.start()
+	w.Eventually(func() []corev1.Pod { return w.pods(func(p *corev1.Pod) bool { return len(p.OwnerReferences) == 0 }) }).Should(HaveLen(1))
+	w.Eventually(func() []corev1.Pod { return w.pods(everyPod) }).Should(HaveLen(4))
+	w.settled("web")
+	w.Expect(client.IgnoreNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(&debugged), &debugged))).To(Succeed())
 	w.Expect(active(&debugged)).To(BeTrue(), "it runs on")
 }
 

@@ -2,18 +2,14 @@ package podset
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/example/workload-operator/controllers/statuspatch"
 )
 
 // retrySoon is the pause before a pass that follows a lost race.
@@ -43,8 +39,13 @@ type Reconciler struct {
 // Reconcile makes one pass over one PodSet.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	seen, known, err := r.observe(ctx, request.NamespacedName)
-	if seen == nil || err != nil {
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
+	case seen == nil && known != nil:
+		return ctrl.Result{RequeueAfter: known.own.patience(r.clock.Now())}, nil
+	case seen == nil:
+		return ctrl.Result{}, nil
 	}
 	decided := plan(seen)
 	done := r.apply(ctx, seen, known, decided)
@@ -59,25 +60,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.next(known, decided, done)
 }
 
-// writeStatus sends the status if it differs from what the PodSet says.
-func (r *Reconciler) writeStatus(ctx context.Context, o *observation, known *record) error {
-	status := statusOf(o, known.refusal)
-	if equality.Semantic.DeepEqual(o.podSet.Status, status) {
-		return nil
-	}
-	changed := o.podSet.DeepCopy()
-	changed.Status = status
-	patch, err := statuspatch.Between(o.podSet, changed)
-	if err != nil {
-		return err
-	}
-	if err := r.client.Status().Patch(ctx, changed, patch, fieldOwner); err != nil {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	known.version = changed.ResourceVersion
-	return nil
-}
-
 // next says when to look again.
 func (r *Reconciler) next(known *record, decided decision, done outcome) (ctrl.Result, error) {
 	if done.err != nil {
@@ -87,6 +69,7 @@ func (r *Reconciler) next(known *record, decided decision, done outcome) (ctrl.R
 	if known.refusal != nil {
 		at = earlier(at, known.refusal.retryAt)
 	}
+	at = earlier(at, known.statusDue)
 	if expires, late := known.expected.wakeAt(); late {
 		at = earlier(at, expires)
 	}

@@ -15,8 +15,11 @@ import (
 type record struct {
 	uid types.UID
 
-	// version is the resourceVersion that our last write of the PodSet left.
-	version string
+	// own is what our last write left of the PodSet itself.
+	own ownWrite
+
+	// statusDue is when counts that moved are to be written; zero if there are none.
+	statusDue time.Time
 
 	// expected are writes on Pods that the cache did not show yet.
 	expected expectations

@@ -2,6 +2,8 @@ package podset
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,32 +40,43 @@ func (v victims) pick(pods, others []*corev1.Pod, n int) []*corev1.Pod {
 	if n <= 0 {
 		return nil
 	}
-	left := make([]candidate, len(pods))
-	for i, pod := range pods {
-		left[i] = v.candidate(pod)
-	}
 	crowd := newCrowd()
-	for i := range left {
-		crowd.add(&left[i], 1)
-	}
 	for _, pod := range others {
 		other := v.candidate(pod)
 		crowd.add(&other, 1)
 	}
+	lanes := v.lanes(pods, crowd)
 	picked := make([]*corev1.Pod, 0, n)
 	for range n {
 		first := 0
-		for i := range left {
-			if v.compare(&left[i], &left[first], crowd) < 0 {
+		for i := range lanes {
+			if v.compare(&lanes[i][0], &lanes[first][0], crowd) < 0 {
 				first = i
 			}
 		}
-		crowd.add(&left[first], -1)
-		picked = append(picked, left[first].pod)
-		left[first] = left[len(left)-1]
-		left = left[:len(left)-1]
+		crowd.add(&lanes[first][0], -1)
+		picked = append(picked, lanes[first][0].pod)
+		if lanes[first] = lanes[first][1:]; len(lanes[first]) == 0 {
+			lanes = slices.Delete(lanes, first, first+1)
+		}
 	}
 	return picked
+}
+
+// lanes are the candidates of each node, in their order, and adds them to the crowd. How crowded it is matters only between nodes,
+// so the order within one stays, and only the first of each lane has to be looked at for the next pick.
+func (v victims) lanes(pods []*corev1.Pod, crowd crowd) [][]candidate {
+	byNode := map[string][]candidate{}
+	for _, pod := range pods {
+		c := v.candidate(pod)
+		crowd.add(&c, 1)
+		byNode[c.node] = append(byNode[c.node], c)
+	}
+	lanes := slices.Collect(maps.Values(byNode))
+	for _, lane := range lanes {
+		slices.SortFunc(lane, func(a, b candidate) int { return v.compare(&a, &b, crowd) })
+	}
+	return lanes
 }
 
 func (v victims) candidate(pod *corev1.Pod) candidate {

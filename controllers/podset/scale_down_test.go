@@ -1,6 +1,8 @@
 package podset
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -180,4 +182,51 @@ func TestSpreadRemains(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPickIsAsIfOneByOne: lanes change how fast Pods are picked, not which.
+func TestPickIsAsIfOneByOne(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	zones := map[string]string{"n0": "a", "n1": "a", "n2": "b", "n3": "c"}
+	for range 200 {
+		var pods, others []*corev1.Pod
+		for i := range 12 {
+			p := pod(fmt.Sprint("p", i), on(fmt.Sprint("n", random.IntN(4))), readyFor(time.Duration(random.IntN(3))*time.Minute), cost(fmt.Sprint(random.IntN(2))))
+			switch random.IntN(6) {
+			case 0:
+				unassigned(p)
+			case 1:
+				notReady(p)
+			case 2:
+				others = append(others, p)
+				continue
+			}
+			pods = append(pods, p)
+		}
+		v := victims{zones: zones, policy: []batchv1.ScaleDownPolicy{batchv1.ScaleDownSpread, batchv1.ScaleDownNewest}[random.IntN(2)], prefer: sets.New("p3")}
+		n := random.IntN(len(pods) + 1)
+		if diff := cmp.Diff(names(oneByOne(v, pods, others, n)), names(v.pick(pods, others, n))); diff != "" {
+			t.Fatalf("seed %d (-one by one, +picked):\n%s", seed, diff)
+		}
+	}
+}
+
+// oneByOne compares all that are left with each other, before each pick.
+func oneByOne(v victims, pods, others []*corev1.Pod, n int) []*corev1.Pod {
+	var picked []*corev1.Pod
+	for range n {
+		crowd := newCrowd()
+		var left []candidate
+		for _, p := range slices.Concat(pods, others) {
+			if c := v.candidate(p); !slices.Contains(picked, p) {
+				crowd.add(&c, 1)
+				if slices.Contains(pods, p) {
+					left = append(left, c)
+				}
+			}
+		}
+		picked = append(picked, slices.MinFunc(left, func(a, b candidate) int { return v.compare(&a, &b, crowd) }).pod)
+	}
+	return picked
 }

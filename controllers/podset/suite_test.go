@@ -2,6 +2,7 @@ package podset
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -36,6 +37,16 @@ import (
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/test/controlplane"
 )
+
+var asStated = flag.Bool("podset-as-stated", false, "play the cases with the times and sizes that they state; takes about 11 minutes and needs -timeout")
+
+// short is what a run by default can afford instead of what a case states.
+func short[T any](affordable, stated T) T {
+	if *asStated {
+		return stated
+	}
+	return affordable
+}
 
 // The plane of this package is its own: its CRD does not convert, so that the tests need no webhook.
 var suite struct {
@@ -135,6 +146,9 @@ func newWorld(t *testing.T, options ...option) *world {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.client = c
 	w.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}})).To(Succeed())
+	w.Eventually(func() error { // without it no Pod can be created
+		return c.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "default"}, &corev1.ServiceAccount{})
+	}).Should(Succeed())
 	w.start(options...)
 	t.Cleanup(func() {
 		w.halt()

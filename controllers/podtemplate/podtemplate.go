@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
@@ -97,7 +98,7 @@ func container(s *workloadv1.PodSettings, ports []corev1.ContainerPort) (*applyc
 		SecurityContext: securityContext(s.SecurityContext),
 	}
 	if p := s.Probes; p != nil {
-		native.StartupProbe, native.ReadinessProbe, native.LivenessProbe = p.Startup, p.Readiness, p.Liveness
+		native.StartupProbe, native.ReadinessProbe, native.LivenessProbe = p.Startup, withPort(p.Readiness, ports), p.Liveness
 	}
 	container := applycorev1.Container()
 	if err := transcode(native, container); err != nil {
@@ -107,6 +108,17 @@ func container(s *workloadv1.PodSettings, ports []corev1.ContainerPort) (*applyc
 		container.Resources = nil
 	}
 	return container.WithName(workloadv1.ContainerName), nil
+}
+
+// withPort completes a probe over HTTP that names no port: it asks the first port of the container. Admission fills it in too,
+// but an object of an older version may have been stored before the webhooks were there.
+func withPort(probe *corev1.Probe, ports []corev1.ContainerPort) *corev1.Probe {
+	if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port != (intstr.IntOrString{}) || len(ports) == 0 {
+		return probe
+	}
+	probe = probe.DeepCopy()
+	probe.HTTPGet.Port = intstr.FromInt32(ports[0].ContainerPort)
+	return probe
 }
 
 // podSecurityContext completes what the user set; a seccomp profile of the user's choice stays.

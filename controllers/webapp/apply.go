@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -25,9 +24,8 @@ const noVersion = "1"
 
 // change is a write that happened.
 type change struct {
-	verb verb
-	kind string
-	name string
+	verb  verb
+	child *corev1.ObjectReference
 }
 
 // outcome is what became of a plan.
@@ -52,7 +50,7 @@ func (r *Reconciler) apply(ctx context.Context, w *appv1.WebApp, todo plan) outc
 		err := r.perform(ctx, w, s)
 		if err == nil {
 			log.FromContext(ctx).Info("Changed a child", "verb", s.verb, "kind", s.kind, "name", s.name)
-			done.changes = append(done.changes, change{s.verb, s.kind, s.name})
+			done.changes = append(done.changes, change{s.verb, s.reference(w.Namespace)})
 			continue
 		}
 		done.judge(s, err)
@@ -132,8 +130,8 @@ func (r *Reconciler) perform(ctx context.Context, w *appv1.WebApp, s step) error
 	case update:
 		s.require(s.live.GetUID(), s.live.GetResourceVersion())
 		err := r.send(ctx, s)
-		if service, ok := s.config.(*applycorev1.ServiceApplyConfiguration); ok && portsClash(err) {
-			return r.replacePorts(ctx, s, service)
+		if portsClash(err) {
+			return r.replacePorts(ctx, s)
 		}
 		return err
 	case remove:

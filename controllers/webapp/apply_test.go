@@ -65,7 +65,9 @@ func TestPortsClash(t *testing.T) {
 	kind := schema.GroupKind{Kind: "Service"}
 	ports := apierrors.NewInvalid(kind, "x", field.ErrorList{field.Duplicate(field.NewPath("spec", "ports").Index(1).Child("name"), "http")})
 	other := apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "type"), "x", "wrong")})
-	for err, want := range map[error]bool{ports: true, other: false, errors.New("x"): false} {
+	container := field.NewPath("spec", "template", "spec", "containers").Index(0).Child("ports").Index(1).Child("name")
+	containers := apierrors.NewInvalid(kind, "x", field.ErrorList{field.Duplicate(container, "http")})
+	for err, want := range map[error]bool{ports: true, containers: true, other: false, errors.New("x"): false} {
 		if got := portsClash(err); got != want {
 			t.Errorf("%v: got %t", err, got)
 		}
@@ -88,16 +90,16 @@ func TestEvents(t *testing.T) {
 		changes []change
 		want    []string
 	}{
-		"created":    {"the first children are no news", appv1.WebAppStatus{}, pending, []change{{create, "Service", "x"}}, nil},
+		"created":    {"the first children are no news", appv1.WebAppStatus{}, pending, []change{{create, &corev1.ObjectReference{Kind: "Service", Name: "x"}}}, nil},
 		"W-02":       {"nothing happened", running, running, nil, nil},
 		"running":    {"it got there", pending, running, nil, []string{"Normal Running Because."}},
 		"failed":     {"it did not", running, failed, nil, []string{"Warning Failed Because."}},
 		"still":      {"once is enough", failed, failed, nil, nil},
-		"restored":   {"somebody had changed it", running, running, []change{{update, "Service", "x"}}, []string{"Normal Restored Restored the Service x."}},
-		"own change": {"the user changed the spec", status("Running", "True", 3), pending, []change{{update, "Service", "x"}}, nil},
-		"deleted": {"something is gone for good", running, running, []change{{remove, "Ingress", "x"}},
+		"restored":   {"somebody had changed it", running, running, []change{{update, &corev1.ObjectReference{Kind: "Service", Name: "x"}}}, []string{"Normal Restored Restored the Service x."}},
+		"own change": {"the user changed the spec", status("Running", "True", 3), pending, []change{{update, &corev1.ObjectReference{Kind: "Service", Name: "x"}}}, nil},
+		"deleted": {"something is gone for good", running, running, []change{{remove, &corev1.ObjectReference{Kind: "Ingress", Name: "x"}}},
 			[]string{"Normal Deleted Deleted the Ingress x, which is no longer asked for."}},
-		"adopted": {"something has a new owner", pending, pending, []change{{adopt, "Service", "x"}},
+		"adopted": {"something has a new owner", pending, pending, []change{{adopt, &corev1.ObjectReference{Kind: "Service", Name: "x"}}},
 			[]string{"Normal Adopted Took over the orphaned Service x."}},
 	}
 	for name, test := range tests {

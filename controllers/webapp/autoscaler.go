@@ -13,6 +13,9 @@ const (
 	defaultTargetCPU   = 80
 )
 
+// maxReplicas is the highest number of replicas that the API of WebApps accepts.
+const maxReplicas = 10
+
 // autoscalerFor returns the HorizontalPodAutoscaler of a WebApp, or nil if it asks for none or is suspended. It scales
 // the WebApp itself, so that spec.replicas always says how many Pods there should be.
 func autoscalerFor(w *appv1.WebApp) *applyautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {

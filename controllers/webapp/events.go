@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
@@ -35,6 +36,10 @@ type notice struct {
 	reason string
 	action string
 	note   string
+
+	// child is what the event is about beside the WebApp; nil if it is about the WebApp alone. Events that agree in all but
+	// the note are counted as one, and only the first note is kept: the child tells them apart.
+	child *corev1.ObjectReference
 }
 
 // eventsOf returns the events of a pass that went from the status of w to next.
@@ -42,28 +47,36 @@ func eventsOf(w *appv1.WebApp, next appv1.WebAppStatus, changes []change) []noti
 	var events []notice
 	former := w.Status
 	for _, c := range changes {
+		n := notice{kind: corev1.EventTypeNormal, action: string(c.verb), child: c.child}
 		switch {
 		case c.verb == adopt:
-			events = append(events, notice{corev1.EventTypeNormal, eventAdopted, string(c.verb), fmt.Sprintf("Took over the orphaned %s %s.", c.kind, c.name)})
+			n.reason, n.note = eventAdopted, fmt.Sprintf("Took over the orphaned %s %s.", c.child.Kind, c.child.Name)
 		case c.verb == remove:
-			events = append(events, notice{corev1.EventTypeNormal, eventDeleted, string(c.verb), fmt.Sprintf("Deleted the %s %s, which is no longer asked for.", c.kind, c.name)})
+			n.reason, n.note = eventDeleted, fmt.Sprintf("Deleted the %s %s, which is no longer asked for.", c.child.Kind, c.child.Name)
 		case former.Phase == appv1.PhaseRunning && former.ObservedGeneration == w.Generation:
-			events = append(events, notice{corev1.EventTypeNormal, eventRestored, string(c.verb), fmt.Sprintf("Restored the %s %s.", c.kind, c.name)})
+			n.reason, n.note = eventRestored, fmt.Sprintf("Restored the %s %s.", c.child.Kind, c.child.Name)
+		default:
+			continue
 		}
+		events = append(events, n)
 	}
 	ready := meta.FindStatusCondition(next.Conditions, workloadv1.ConditionReady)
 	switch {
 	case ready == nil:
 	case next.Phase == appv1.PhaseFailed && former.Phase != appv1.PhaseFailed:
-		events = append(events, notice{corev1.EventTypeWarning, eventFailed, "Observe", ready.Message})
+		events = append(events, notice{kind: corev1.EventTypeWarning, reason: eventFailed, action: "Observe", note: ready.Message})
 	case ready.Status == metav1.ConditionTrue && stateOf(former, workloadv1.ConditionReady) != metav1.ConditionTrue:
-		events = append(events, notice{corev1.EventTypeNormal, eventRunning, "Observe", ready.Message})
+		events = append(events, notice{kind: corev1.EventTypeNormal, reason: eventRunning, action: "Observe", note: ready.Message})
 	}
 	return events
 }
 
 func (r *Reconciler) record(w *appv1.WebApp, events []notice) {
 	for _, e := range events {
-		r.recorder.Eventf(w, nil, e.kind, e.reason, e.action, "%s", e.note)
+		var related runtime.Object
+		if e.child != nil {
+			related = e.child
+		}
+		r.recorder.Eventf(w, related, e.kind, e.reason, e.action, "%s", e.note)
 	}
 }

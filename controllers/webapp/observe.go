@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -28,6 +29,10 @@ type observed struct {
 	// scalers are the names of the HorizontalPodAutoscalers that somebody pointed at the Deployment, sorted.
 	scalers []string
 
+	// overshoots says, for each HorizontalPodAutoscaler that somebody pointed at the WebApp, if it allows more replicas
+	// than a WebApp can have. Sorted sentences.
+	overshoots []string
+
 	// pods are the Pods of the WebApp. They are read only while the Deployment is not complete, and must not be changed.
 	pods []*corev1.Pod
 }
@@ -50,7 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, w *appv1.WebApp) (observed, er
 	if o.ingress, err = get[networkingv1.Ingress](ctx, r.client, w, appv1.IngressSuffix); err != nil {
 		return o, err
 	}
-	if o.scalers, err = r.scalersOf(ctx, w); err != nil {
+	if err = r.observeScalers(ctx, w, &o); err != nil {
 		return o, err
 	}
 	o.pods, err = r.podsOf(ctx, w, o.deployment)
@@ -78,30 +83,34 @@ func get[O any, P interface {
 	return object, nil
 }
 
-func (r *Reconciler) scalersOf(ctx context.Context, w *appv1.WebApp) ([]string, error) {
+// observeScalers finds the autoscalers of somebody else that concern the WebApp.
+func (r *Reconciler) observeScalers(ctx context.Context, w *appv1.WebApp, o *observed) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
 	// Nothing of the list is changed, and the operator's own autoscalers never target a Deployment, so neither a copy nor
 	// waiting for own writes is needed.
 	if err := r.client.List(ctx, &list, client.InNamespace(w.Namespace),
 		client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
-		return nil, fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
+		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
-	var names []string
 	for i := range list.Items {
-		if targetedDeployment(&list.Items[i]) == w.Name+appv1.DeploymentSuffix {
-			names = append(names, list.Items[i].Name)
+		a := &list.Items[i]
+		switch target := a.Spec.ScaleTargetRef; {
+		case a.DeletionTimestamp != nil:
+		case target.Kind == "Deployment" && target.Name == w.Name+appv1.DeploymentSuffix:
+			o.scalers = append(o.scalers, a.Name)
+		case isWebApp(target) && target.Name == w.Name && a.Spec.MaxReplicas > maxReplicas:
+			o.overshoots = append(o.overshoots, fmt.Sprintf(
+				"The HorizontalPodAutoscaler %s allows %d replicas, and a WebApp has at most %d.", a.Name, a.Spec.MaxReplicas, maxReplicas))
 		}
 	}
-	slices.Sort(names)
-	return names, nil
+	slices.Sort(o.scalers)
+	slices.Sort(o.overshoots)
+	return nil
 }
 
-// targetedDeployment returns the name of the Deployment that the autoscaler scales, or nothing.
-func targetedDeployment(a *autoscalingv2.HorizontalPodAutoscaler) string {
-	if a.DeletionTimestamp != nil || a.Spec.ScaleTargetRef.Kind != "Deployment" {
-		return ""
-	}
-	return a.Spec.ScaleTargetRef.Name
+// isWebApp says whether an autoscaler scales a WebApp, in whichever version.
+func isWebApp(target autoscalingv2.CrossVersionObjectReference) bool {
+	return target.Kind == "WebApp" && strings.HasPrefix(target.APIVersion, appv1.GroupVersion.Group+"/")
 }
 
 func (r *Reconciler) podsOf(ctx context.Context, w *appv1.WebApp, d *appsv1.Deployment) ([]*corev1.Pod, error) {

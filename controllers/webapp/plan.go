@@ -3,8 +3,14 @@ package webapp
 import (
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,9 +30,10 @@ const (
 
 // step is one write to a child.
 type step struct {
-	verb verb
-	kind string
-	name string
+	verb       verb
+	apiVersion string
+	kind       string
+	name       string
 
 	// live is the object as it was observed; nil for create.
 	live client.Object
@@ -39,6 +46,11 @@ type step struct {
 
 	// blank is an empty object of the child's type.
 	blank client.Object
+}
+
+// reference names the child.
+func (s *step) reference(namespace string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: s.apiVersion, Kind: s.kind, Namespace: namespace, Name: s.name}
 }
 
 // plan is what a pass does to the children, and what it already knows that it cannot do.
@@ -63,20 +75,20 @@ func planFor(w *appv1.WebApp, o observed) (plan, error) {
 		if err != nil {
 			return plan{}, err
 		}
-		if err := decide(&p, w, "Deployment", o.deployment, deployment); err != nil {
+		if err := decide(&p, w, appsv1.SchemeGroupVersion.WithKind("Deployment"), o.deployment, deployment); err != nil {
 			return plan{}, err
 		}
 	}
-	if err := decide(&p, w, "Service", o.service, serviceFor(w)); err != nil {
+	if err := decide(&p, w, corev1.SchemeGroupVersion.WithKind("Service"), o.service, serviceFor(w)); err != nil {
 		return plan{}, err
 	}
-	if err := decide(&p, w, "HorizontalPodAutoscaler", o.autoscaler, autoscalerFor(w)); err != nil {
+	if err := decide(&p, w, autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), o.autoscaler, autoscalerFor(w)); err != nil {
 		return plan{}, err
 	}
-	if err := decide(&p, w, "PodDisruptionBudget", o.budget, budgetFor(w)); err != nil {
+	if err := decide(&p, w, policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), o.budget, budgetFor(w)); err != nil {
 		return plan{}, err
 	}
-	if err := decide(&p, w, "Ingress", o.ingress, ingressFor(w)); err != nil {
+	if err := decide(&p, w, networkingv1.SchemeGroupVersion.WithKind("Ingress"), o.ingress, ingressFor(w)); err != nil {
 		return plan{}, err
 	}
 	return p, nil
@@ -95,9 +107,9 @@ type configuration[C any] interface {
 func decide[O any, P interface {
 	*O
 	client.Object
-}, C configuration[C]](p *plan, w *appv1.WebApp, kind string, live P, want C) error {
+}, C configuration[C]](p *plan, w *appv1.WebApp, kind schema.GroupVersionKind, live P, want C) error {
 	var unwanted C
-	s := step{kind: kind, blank: P(new(O))}
+	s := step{apiVersion: kind.GroupVersion().String(), kind: kind.Kind, blank: P(new(O))}
 	if want != unwanted {
 		s.name, s.config = *want.GetName(), want
 		s.require = func(uid types.UID, version string) { want.WithUID(uid).WithResourceVersion(version) }
@@ -123,14 +135,14 @@ func decide[O any, P interface {
 		p.steps = append(p.steps, s)
 		return nil
 	case !metav1.IsControlledBy(live, w):
-		p.problems = append(p.problems, notOwned(kind, live))
+		p.problems = append(p.problems, notOwned(s.kind, live))
 		return nil
 	case live.GetDeletionTimestamp() != nil:
 		return nil
 	}
 	same, err := applied(want, live)
 	if err != nil {
-		return fmt.Errorf("comparing %s %s: %w", kind, s.name, err)
+		return fmt.Errorf("comparing %s %s: %w", s.kind, s.name, err)
 	}
 	if !same {
 		s.verb = update

@@ -219,9 +219,11 @@ func TestScalerMapping(t *testing.T) {
 	got := fmt.Sprint(webAppsOfScaler(t.Context(), s))
 	s.Name, s.Spec.ScaleTargetRef.Kind, s.Spec.ScaleTargetRef.Name = "theirs", "Deployment", "other-deploy"
 	got += fmt.Sprint(webAppsOfScaler(t.Context(), s))
-	s.Spec.ScaleTargetRef.Name = "-deploy"
+	s.Spec.ScaleTargetRef.APIVersion, s.Spec.ScaleTargetRef.Kind, s.Spec.ScaleTargetRef.Name = "app.example.com/v1alpha1", "WebApp", "third"
+	got += fmt.Sprint(webAppsOfScaler(t.Context(), s))
+	s.Spec.ScaleTargetRef.Kind, s.Spec.ScaleTargetRef.Name = "Deployment", "-deploy"
 	got += fmt.Sprint(webAppsOfScaler(t.Context(), s), webAppsOfScaler(t.Context(), &appsv1.Deployment{}))
-	if got != "[shop/my-app][shop/other][] []" {
+	if got != "[shop/my-app shop/my-app][shop/other][shop/third][] []" {
 		t.Error(got)
 	}
 }

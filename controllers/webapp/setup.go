@@ -79,7 +79,7 @@ func Setup(mgr ctrl.Manager, maxConcurrent int) error {
 	return nil
 }
 
-// CacheByObject says which objects the manager's cache holds: children and Pods of the operator, by label.
+// CacheByObject says which objects the manager's cache holds for WebApps: their children, by label.
 // HorizontalPodAutoscalers are held whoever made them, because one that targets a Deployment of the operator takes over
 // its number of replicas. Of children managedFields are kept, because they say what the operator owns.
 func CacheByObject() map[client.Object]cache.ByObject {
@@ -89,12 +89,11 @@ func CacheByObject() map[client.Object]cache.ByObject {
 		&corev1.Service{}:               {Label: ours},
 		&policyv1.PodDisruptionBudget{}: {Label: ours},
 		&networkingv1.Ingress{}:         {Label: ours},
-		&corev1.Pod{}:                   {Label: ours, Transform: cache.TransformStripManagedFields()},
 	}
 }
 
-// webAppsOfScaler returns the WebApp whose child the autoscaler is or would be by name, and the one whose Deployment it
-// scales.
+// webAppsOfScaler returns the WebApp whose child the autoscaler is or would be by name, and the one that it scales, or
+// whose Deployment it scales.
 func webAppsOfScaler(_ context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	add := func(child, suffix string) {
@@ -103,8 +102,13 @@ func webAppsOfScaler(_ context.Context, object client.Object) []reconcile.Reques
 		}
 	}
 	add(object.GetName(), appv1.HorizontalPodAutoscalerSuffix)
-	if a, ok := object.(*autoscalingv2.HorizontalPodAutoscaler); ok && a.Spec.ScaleTargetRef.Kind == "Deployment" {
-		add(a.Spec.ScaleTargetRef.Name, appv1.DeploymentSuffix)
+	if a, ok := object.(*autoscalingv2.HorizontalPodAutoscaler); ok {
+		switch target := a.Spec.ScaleTargetRef; {
+		case target.Kind == "Deployment":
+			add(target.Name, appv1.DeploymentSuffix)
+		case isWebApp(target):
+			add(target.Name, "")
+		}
 	}
 	return requests
 }

@@ -20,7 +20,7 @@ const countInterval = 5 * time.Second
 // statusOf returns the status of a WebApp around which o was observed, and how long until it changes by itself; zero
 // means never. Of the former status only the times are used.
 func statusOf(w *appv1.WebApp, o observed, problems []problem, now time.Time) (appv1.WebAppStatus, time.Duration) {
-	f := &facts{webapp: w, scalers: o.scalers, problems: problems, now: now}
+	f := &facts{webapp: w, scalers: o.scalers, overshoots: o.overshoots, problems: problems, now: now}
 	status := appv1.WebAppStatus{
 		ObservedGeneration: w.Generation,
 		LastUpdateTime:     w.Status.LastUpdateTime,

@@ -55,6 +55,7 @@ func TestStatus(t *testing.T) {
 		deployment []func(*appsv1.Deployment) // nil: there is none
 		pods       []*corev1.Pod
 		scalers    []string
+		overshoots []string
 		problems   []problem
 		want       summary
 	}{
@@ -183,6 +184,13 @@ func TestStatus(t *testing.T) {
 			want: summary{Phase: appv1.PhaseRunning, Ready: "True Ready",
 				Message: "7 of 7 Pods are available. spec.replicas is not used while the HorizontalPodAutoscaler theirs scales the Deployment."},
 		},
+		"autoscaled beyond the limit": {
+			reason:     "the scale requests are refused, which only the autoscaler's own status says",
+			deployment: []func(*appsv1.Deployment){counts(3, 3, 3), finished},
+			overshoots: []string{"The HorizontalPodAutoscaler theirs allows 15 replicas, and a WebApp has at most 10."},
+			want: summary{Phase: appv1.PhaseRunning, Ready: "True Ready",
+				Message: "3 of 3 Pods are available. The HorizontalPodAutoscaler theirs allows 15 replicas, and a WebApp has at most 10."},
+		},
 		"deployment of somebody else": {
 			reason:     "its numbers are not ours",
 			deployment: []func(*appsv1.Deployment){counts(3, 3, 3), finished, func(d *appsv1.Deployment) { d.OwnerReferences = nil }},
@@ -193,7 +201,7 @@ func TestStatus(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := stored(test.webapp...)
-			o := observed{pods: test.pods, scalers: test.scalers}
+			o := observed{pods: test.pods, scalers: test.scalers, overshoots: test.overshoots}
 			if test.deployment != nil {
 				o.deployment = liveDeployment(t, w, test.deployment...)
 			}

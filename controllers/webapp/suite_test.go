@@ -17,11 +17,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -154,20 +158,29 @@ func (s *suite) install(ctx context.Context) error {
 	return s.client.Create(ctx, crd)
 }
 
-// run starts a manager as cmd/manager does, and returns once it reconciles.
+// run starts a manager as cmd/manager does.
 func (s *suite) run(ctx context.Context) (<-chan error, error) {
-	config := s.plane.RESTConfig()
-	config.UserAgent = operatorAgent
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  s.scheme,
-		Cache:   cache.Options{ByObject: CacheByObject()},
-		Metrics: server.Options{BindAddress: "0"},
-		Logger:  funcr.NewJSON(s.errors.add, funcr.Options{}),
-	})
-	if err != nil {
+	if err := s.awaitDefinition(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.awaitDefinition(ctx); err != nil {
+	config := s.plane.RESTConfig()
+	config.UserAgent = operatorAgent
+	everywhereElse := cache.Config{FieldSelector: fields.OneTermNotEqualSelector("metadata.namespace", latePlace)}
+	return s.manage(ctx, config, map[string]cache.Config{cache.AllNamespaces: everywhereElse})
+}
+
+// manage runs a manager that sees some namespaces only.
+func (s *suite) manage(ctx context.Context, config *rest.Config, namespaces map[string]cache.Config) (<-chan error, error) {
+	byObject := CacheByObject()
+	byObject[&corev1.Pod{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{workloadv1.LabelManagedBy: workloadv1.ManagedBy})}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:     s.scheme,
+		Cache:      cache.Options{ByObject: byObject, DefaultNamespaces: namespaces},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+		Metrics:    server.Options{BindAddress: "0"},
+		Logger:     funcr.NewJSON(s.errors.add, funcr.Options{}),
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := Setup(mgr, 4); err != nil {
@@ -197,12 +210,16 @@ type place struct {
 // newPlace makes a namespace that is removed after the test. Tests in places run in parallel.
 func newPlace(t *testing.T) *place {
 	t.Helper()
+	return placeIn(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "webapp-"}})
+}
+
+func placeIn(t *testing.T, namespace *corev1.Namespace) *place {
+	t.Helper()
 	s := onPlane(t)
 	t.Parallel()
 	p := &place{suite: s, WithT: NewWithT(t), t: t, ctx: t.Context()}
 	p.SetDefaultEventuallyTimeout(30 * time.Second)
 	p.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "webapp-"}}
 	p.Expect(s.client.Create(p.ctx, namespace)).To(Succeed())
 	p.namespace = namespace.Name
 	t.Cleanup(func() {

@@ -37,6 +37,7 @@ type facts struct {
 	webapp     *appv1.WebApp
 	deployment *appsv1.Deployment
 	scalers    []string
+	overshoots []string
 	worst      podhealth.Problem
 	problems   []problem
 	now        time.Time
@@ -168,9 +169,10 @@ func (f *facts) available() string {
 	return fmt.Sprintf("%d of %d Pods are available.", f.deployment.Status.AvailableReplicas, orDefault(f.deployment.Spec.Replicas, defaultReplicas))
 }
 
+// scaledBy says what is to be known about the autoscalers of somebody else.
 func (f *facts) scaledBy() string {
-	if len(f.scalers) == 0 || f.webapp.Spec.Suspend {
-		return ""
+	if len(f.scalers) == 0 {
+		return join(f.overshoots...)
 	}
 	return fmt.Sprintf("spec.replicas is not used while the HorizontalPodAutoscaler %s scales the Deployment.", strings.Join(f.scalers, ", "))
 }
