@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/example/workload-operator/test/manifests"
 )
 
 // helmLabels are on every object of the chart and on none of kustomize.
@@ -26,7 +28,7 @@ var helmLabels = []string{
 // O-08: Helm and kustomize render the same objects. What differs on purpose is taken out of the two by differences.
 func TestSameAsKustomize(t *testing.T) {
 	chart := render(t, defaultRelease, defaultNamespace)
-	tree := differences(t, buildDefault(t))
+	tree := differences(t, manifests.Kustomize(t, "default"))
 	withoutHelmsMetadata(t, chart, tree)
 	if diff := cmp.Diff(byID(t, tree), byID(t, chart)); diff != "" {
 		t.Errorf("objects (-kustomize +helm), run make chart after a change of config/:\n%s", diff)
@@ -202,11 +204,12 @@ func TestManagerIsToldNames(t *testing.T) {
 	}
 	granted := grantedNames(t, objects)
 	want := map[string][]string{
-		"customresourcedefinitions":       {"podsets.batch.example.com", "webapps.app.example.com"},
-		"leases":                          {"workload-operator.example.com"},
-		"mutatingwebhookconfigurations":   {flags["--mutating-webhook-configuration"]},
-		"secrets":                         {flags["--certificate-secret"]},
-		"validatingwebhookconfigurations": {flags["--validating-webhook-configuration"]},
+		"customresourcedefinitions":        {"podsets.batch.example.com", "webapps.app.example.com"},
+		"customresourcedefinitions/status": {"podsets.batch.example.com", "webapps.app.example.com"},
+		"leases":                           {"workload-operator.example.com"},
+		"mutatingwebhookconfigurations":    {flags["--mutating-webhook-configuration"]},
+		"secrets":                          {flags["--certificate-secret"]},
+		"validatingwebhookconfigurations":  {flags["--validating-webhook-configuration"]},
 	}
 	if diff := cmp.Diff(want, granted); diff != "" {
 		t.Errorf("names in the roles (-told +granted):\n%s", diff)
@@ -217,7 +220,7 @@ func TestManagerIsToldNames(t *testing.T) {
 func grantedNames(t *testing.T, objects []*unstructured.Unstructured) map[string][]string {
 	t.Helper()
 	names := map[string][]string{}
-	for _, role := range ofKind(objects, "Role", "ClusterRole") {
+	for _, role := range manifests.OfKind(objects, "Role", "ClusterRole") {
 		rules, _, err := unstructured.NestedSlice(role.Object, "rules")
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +244,7 @@ func TestRendersTheSameTwice(t *testing.T) {
 	for i := range outputs {
 		out, err := templateOutput(t, defaultRelease, defaultNamespace)
 		if err != nil {
-			t.Fatalf("helm template: %v\n%s", err, stderrOf(err))
+			t.Fatalf("helm template: %v\n%s", err, manifests.Stderr(err))
 		}
 		outputs[i] = out
 	}
@@ -254,7 +257,7 @@ func TestRendersTheSameTwice(t *testing.T) {
 	// An upgrade renders what an install did.
 	upgrade, err := templateOutput(t, defaultRelease, defaultNamespace, "--is-upgrade")
 	if err != nil {
-		t.Fatalf("helm template --is-upgrade: %v\n%s", err, stderrOf(err))
+		t.Fatalf("helm template --is-upgrade: %v\n%s", err, manifests.Stderr(err))
 	}
 	if diff := cmp.Diff(string(outputs[0]), string(upgrade)); diff != "" {
 		t.Errorf("objects (-install +upgrade):\n%s", diff)

@@ -8,6 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/workload-operator/config"
+	"github.com/example/workload-operator/test/manifests"
 )
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -34,11 +38,48 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// The definitions of a step are those that workloadctl crds prints.
+func TestStep(t *testing.T) {
+	for _, step := range config.Steps()[1:] { // at the first, there is nothing that the operator could do
+		t.Run(string(step), func(t *testing.T) {
+			crds, err := config.CRDsAt(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{}
+			for _, crd := range crds {
+				object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want[crd.Name] = object["spec"]
+			}
+			got := map[string]any{}
+			for _, crd := range manifests.OfKind(render(t, defaultRelease, defaultNamespace, "--set", "crds.step="+string(step)), "CustomResourceDefinition") {
+				got[crd.GetName()] = crd.Object["spec"]
+			}
+			if diff := cmp.Diff(want, got, numbersAsFloats); diff != "" {
+				t.Errorf("CustomResourceDefinitions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// numbersAsFloats compares numbers that were decoded by different libraries.
+var numbersAsFloats = cmp.FilterValues(func(a, b any) bool { return isInt(a) != isInt(b) }, cmp.Comparer(func(a, b any) bool {
+	return fmt.Sprint(a) == fmt.Sprint(b)
+}))
+
+func isInt(value any) bool {
+	_, ok := value.(int64)
+	return ok
+}
+
 func TestFailurePolicy(t *testing.T) {
 	for _, policy := range []string{"Ignore", "Fail"} {
 		t.Run(policy, func(t *testing.T) {
 			got := map[string]any{}
-			for _, configuration := range ofKind(render(t, defaultRelease, defaultNamespace, "--set", "webhook.failurePolicy="+policy),
+			for _, configuration := range manifests.OfKind(render(t, defaultRelease, defaultNamespace, "--set", "webhook.failurePolicy="+policy),
 				"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration") {
 				webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
 				if err != nil {
@@ -131,7 +172,7 @@ func TestEverythingSet(t *testing.T) {
 // A mistyped key or value is refused, it does not silently change nothing.
 func TestSchemaRefuses(t *testing.T) {
 	for _, set := range []string{
-		"replica=3", "replicas=-1", "replicas=two", "image.tagg=v2", "image.tag=a b", "image.repository=", "image.digest=sha256:1", "image.pullPolicy=Sometimes",
+		"crds.step=R1", "crds.steps=R3", "crds=R3", "replica=3", "replicas=-1", "replicas=two", "image.tagg=v2", "image.tag=a b", "image.repository=", "image.digest=sha256:1", "image.pullPolicy=Sometimes",
 		"imagePullSecrets[0]=registry", "imagePullSecrets[0].nam=registry", "webhook.failurePolicy=ignore", "webhook.timeoutSeconds=5", "logLevel=loud",
 		"logLevel=0", "extraArgs=--v", "extraArgs[0]=v", "resources.limit.cpu=1", "networkPolicy=true", "networkPolicy.enable=true",
 		"podDisruptionBudget.minAvailable=1", "tolerations=x", "global=x", "enabled=maybe",
@@ -141,7 +182,7 @@ func TestSchemaRefuses(t *testing.T) {
 			key, _, _ = strings.Cut(key, ".")
 			key, _, _ = strings.Cut(key, "[")
 			_, err := templateOutput(t, defaultRelease, defaultNamespace, "--set", set)
-			if message := stderrOf(err); !strings.Contains(message, key) || !strings.Contains(message, "schema") {
+			if message := manifests.Stderr(err); !strings.Contains(message, key) || !strings.Contains(message, "schema") {
 				t.Errorf("%s: want an error of the schema about %s, got %v\n%s", set, key, err, message)
 			}
 		})

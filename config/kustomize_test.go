@@ -1,23 +1,16 @@
 package config_test
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/workload-operator/config"
+	"github.com/example/workload-operator/test/manifests"
 )
 
 const (
@@ -26,60 +19,10 @@ const (
 	validatingKind = "ValidatingWebhookConfiguration"
 )
 
-// build renders a folder of this tree with the pinned kustomize.
-func build(t *testing.T, folder string) []*unstructured.Unstructured {
-	t.Helper()
-	readInputs(t)
-	var stderr bytes.Buffer
-	command := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/go.mod", "kustomize", "build", "config/"+folder)
-	command.Dir = ".."
-	command.Stderr = &stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("kustomize build config/%s: %v\n%s", folder, err, stderr.String())
-	}
-	var objects []*unstructured.Unstructured
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(out)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, object)
-	}
-}
-
-// readInputs opens what kustomize will read. go test caches results by the files that the test itself has opened; without this
-// a change of the tree would not be seen.
-func readInputs(t *testing.T) {
-	t.Helper()
-	read(t, "../tools/go.mod")
-	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".yaml" {
-			read(t, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func ofKind(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
-	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })
-}
-
 func ids(objects []*unstructured.Unstructured) []string {
 	var list []string
 	for _, o := range objects {
-		list = append(list, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+		list = append(list, manifests.ID(o))
 	}
 	slices.Sort(list)
 	return list
@@ -100,7 +43,7 @@ func TestDefaultShipsEmbeddedCRDs(t *testing.T) {
 		want[object.GetName()] = object.Object
 	}
 	got := map[string]any{}
-	for _, crd := range ofKind(build(t, "default"), crdKind) {
+	for _, crd := range manifests.OfKind(manifests.Kustomize(t, "default"), crdKind) {
 		got[crd.GetName()] = crd.Object
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -109,9 +52,9 @@ func TestDefaultShipsEmbeddedCRDs(t *testing.T) {
 }
 
 func TestWithoutCRDs(t *testing.T) {
-	everything := build(t, "default")
+	everything := manifests.Kustomize(t, "default")
 	want := slices.DeleteFunc(ids(everything), func(id string) bool { return strings.HasPrefix(id, crdKind+" ") })
-	if diff := cmp.Diff(want, ids(build(t, "without-crds"))); diff != "" {
+	if diff := cmp.Diff(want, ids(manifests.Kustomize(t, "without-crds"))); diff != "" {
 		t.Errorf("objects (-default +without-crds):\n%s", diff)
 	}
 }
@@ -124,7 +67,7 @@ func TestReferencesFollow(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			objects := build(t, test.folder)
+			objects := manifests.Kustomize(t, test.folder)
 			service := map[string]any{"name": test.prefix + "webhook-service", "namespace": test.namespace}
 			checkExists(t, objects, "Service "+test.namespace+"/"+test.prefix+"webhook-service")
 			checkExists(t, objects, "Namespace /"+test.namespace)
@@ -148,7 +91,7 @@ func checkExists(t *testing.T, objects []*unstructured.Unstructured, id string) 
 
 func checkConversions(t *testing.T, objects []*unstructured.Unstructured, service map[string]any) {
 	t.Helper()
-	definitions := ofKind(objects, crdKind)
+	definitions := manifests.OfKind(objects, crdKind)
 	if len(definitions) != 2 {
 		t.Errorf("%d CustomResourceDefinitions, want 2", len(definitions))
 	}
@@ -173,7 +116,7 @@ func checkService(t *testing.T, what string, object, want map[string]any, path .
 // which conversion holds up anyway and which would destroy what they cannot see.
 func checkWebhooks(t *testing.T, objects []*unstructured.Unstructured, service map[string]any, namespace string) {
 	t.Helper()
-	for _, configuration := range append(ofKind(objects, mutatingKind), ofKind(objects, validatingKind)...) {
+	for _, configuration := range append(manifests.OfKind(objects, mutatingKind), manifests.OfKind(objects, validatingKind)...) {
 		for _, webhook := range entries(t, configuration.Object, "webhooks") {
 			name, _ := webhook["name"].(string)
 			checkService(t, name, webhook, service, "clientConfig", "service")
@@ -201,7 +144,7 @@ func checkWebhooks(t *testing.T, objects []*unstructured.Unstructured, service m
 
 func checkManager(t *testing.T, objects []*unstructured.Unstructured, service any) {
 	t.Helper()
-	deployments := ofKind(objects, "Deployment")
+	deployments := manifests.OfKind(objects, "Deployment")
 	if len(deployments) != 1 {
 		t.Fatalf("%d Deployments, want 1", len(deployments))
 	}
@@ -217,7 +160,7 @@ func checkManager(t *testing.T, objects []*unstructured.Unstructured, service an
 func checkBindings(t *testing.T, objects []*unstructured.Unstructured, namespace string) {
 	t.Helper()
 	existing := ids(objects)
-	for _, binding := range append(ofKind(objects, "RoleBinding"), ofKind(objects, "ClusterRoleBinding")...) {
+	for _, binding := range append(manifests.OfKind(objects, "RoleBinding"), manifests.OfKind(objects, "ClusterRoleBinding")...) {
 		role, _, err := unstructured.NestedStringMap(binding.Object, "roleRef")
 		if err != nil {
 			t.Fatal(err)
@@ -242,10 +185,10 @@ func checkBindings(t *testing.T, objects []*unstructured.Unstructured, namespace
 func checkManagerRole(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var want, got []string
-	for _, configuration := range append(ofKind(objects, mutatingKind), ofKind(objects, validatingKind)...) {
+	for _, configuration := range append(manifests.OfKind(objects, mutatingKind), manifests.OfKind(objects, validatingKind)...) {
 		want = append(want, configuration.GetName())
 	}
-	for _, role := range ofKind(objects, "ClusterRole") {
+	for _, role := range manifests.OfKind(objects, "ClusterRole") {
 		for _, rule := range entries(t, role.Object, "rules") {
 			if groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups"); slices.Equal(groups, []string{"admissionregistration.k8s.io"}) {
 				names, _, _ := unstructured.NestedStringSlice(rule, "resourceNames")

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/conversion"
@@ -42,12 +44,18 @@ func (r Request) inOlderVersion() bool {
 //     client sent.
 //   - The annotation that carries such fields in older versions does not stay on a v1 object.
 //   - A readiness probe over HTTP without a port asks the port that the container listens on.
+//
+// An object created in an older version with a value that conversion cannot read is left alone. The schema of that version refuses
+// it, and must see it for that: after a change of ours the API server would fill in a default in its place.
 func Default(r Request) ([]byte, error) {
 	err := r.check()
 	if err != nil {
 		return nil, err
 	}
 	object := r.Object
+	if r.Old == nil && len(r.unreadable()) > 0 {
+		return object, nil
+	}
 	if r.Old != nil && r.inOlderVersion() {
 		object, err = conversion.Overlay(r.Object, r.Old, r.Kind.Group+"/"+r.Version)
 		if err != nil {
@@ -60,6 +68,25 @@ func Default(r Request) ([]byte, error) {
 		}
 	}
 	return object, nil
+}
+
+// unreadable are the values that the client wrote in an older version and conversion could only set aside, as far as they were not
+// there before. They are errors in the client's field names.
+func (r Request) unreadable() field.ErrorList {
+	if !r.inOlderVersion() || valueAt(r.Object, "metadata", "annotations", workloadv1.AnnotationUnconvertible) == nil {
+		return nil
+	}
+	var before []conversion.Quarantined
+	if r.Old != nil {
+		before = conversion.Degraded(r.Old)
+	}
+	var errs field.ErrorList
+	for _, found := range conversion.Degraded(r.Object) {
+		if !slices.Contains(before, found) {
+			errs = append(errs, &field.Error{Type: field.ErrorTypeInvalid, Field: found.Path, BadValue: field.OmitValueType{}, Detail: found.Reason})
+		}
+	}
+	return errs
 }
 
 // withoutV1Fields removes the annotation that belongs on views in older versions only. Conversion has already used it.

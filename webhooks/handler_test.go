@@ -109,7 +109,7 @@ func calls(t testing.TB) map[string]uint64 {
 
 // A refusal is a status like that of a built-in kind: one cause for each error.
 func TestReview(t *testing.T) {
-	object := base(t, webApp.WithVersion("v1"), `{"spec": {"image": "Web App", "serviceAccountName": "No_Name"}}`)
+	object := base(t, webApp.WithVersion("v1"), `{"spec": {"image": "Web App", "nodeSelector": {"a b": "c"}}}`)
 	response, err := rules(t).review(t.Context(), requestFor(webApp, "v1", object, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestReview(t *testing.T) {
 	for _, cause := range status.Details.Causes {
 		fields = append(fields, cause.Field)
 	}
-	if diff := cmp.Diff([]string{"spec.image", "spec.serviceAccountName"}, fields); diff != "" {
+	if diff := cmp.Diff([]string{"spec.image", "spec.nodeSelector"}, fields); diff != "" {
 		t.Error(diff)
 	}
 	if status.Details.Kind != "WebApp" || status.Details.Group != "app.example.com" || status.Details.Name != "web" {

@@ -39,6 +39,7 @@ func TestOnPlane(t *testing.T) {
 				}
 			}
 		}
+		storeTraps(t, c)
 	})
 	for _, test := range []struct {
 		name string
@@ -52,8 +53,10 @@ func TestOnPlane(t *testing.T) {
 		{"A-11 kept annotation edited", testKeptEdited},
 		{"A-12 backup and restore", testBackup},
 		{"A-13 smuggling", testSmuggling},
+		{"values that conversion cannot read", testUnreadable},
 		{"A-14 A-16 ratchet", testRatchetOnPlane},
 		{"A-15 finalizers", testFinalizers},
+		{"A-14 to A-16 every invalid object", testTraps},
 		{"A-17 budget", testBudget},
 		{"A-18 warnings", testWarningsOnPlane},
 		{"A-19 defaults", testDefaultsOnPlane},
@@ -63,6 +66,8 @@ func TestOnPlane(t *testing.T) {
 		{"A-24 dry run", testDryRun},
 		{"no needless calls", testCalls},
 		{"A-23 webhooks down", testWebhooksDown},
+		{"webhooks that do not answer", testWebhooksHang},
+		{"webhooks removed", testWebhooksRemoved},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
@@ -86,33 +91,10 @@ func testBadSpecs(t *testing.T, c *cluster) {
 	}
 }
 
-// The verdict of the API server on a v1 object is the one that the package gives without it.
-func testOfflineAgrees(t *testing.T, c *cluster) {
-	r := rules(t)
-	for gk := range resources {
-		for _, sample := range samplesOf(gk) {
-			object := base(t, gk.WithVersion("v1"), `{"spec": `+sample.spec+`}`)
-			var offline []string
-			for _, err := range verdict(t, r, Request{Kind: gk, Version: "v1", Object: object}) {
-				offline = append(offline, err.Field)
-			}
-			var online []string
-			if err := c.create(t, gk, "v1", object, true); err != nil {
-				online = causes(t, err)
-			}
-			slices.Sort(offline)
-			slices.Sort(online)
-			if diff := cmp.Diff(offline, online); diff != "" {
-				t.Errorf("%s %s: fields (-offline +online):\n%s", gk.Kind, sample.reason, diff)
-			}
-		}
-	}
-}
-
 // A-08: what we accept, the API of Deployments accepts. Most of what we refuse it would refuse too: no rule is stricter by mistake.
 func testDeployments(t *testing.T, c *cluster) {
 	deployments := c.client.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(namespace)
-	for _, sample := range slices.Concat(settingsSamples, portSamples, webAppSamples) {
+	for _, sample := range slices.Concat(settingsSamples, ruleSamples, portSamples, webAppSamples) {
 		if sample.only {
 			continue
 		}
@@ -289,6 +271,29 @@ func testSmuggling(t *testing.T, c *cluster) {
 				t.Errorf("%s %s: the message does not name %s: %v", gk.Kind, test.value, test.field, refusal)
 			}
 		}
+	}
+}
+
+// testUnreadable: a value of the wrong type in v1alpha1 is refused and not replaced by a default, whatever else a request does. An
+// annotation that claims one opens no way around promise 2.
+func testUnreadable(t *testing.T, c *cluster) {
+	junk := base(t, webApp.WithVersion("v1alpha1"), `{"spec": {"expose": "web:1"}}`)
+	if fields := causes(t, c.create(t, webApp, "v1alpha1", junk, true)); !slices.Equal(fields, []string{"spec.expose"}) {
+		t.Errorf("create: refused at %v", fields)
+	}
+	before := c.created(t, webApp, "v1", "readable", full)
+	replaced := decodedObject(t, named(t, junk, "readable"))
+	replaced.SetResourceVersion(before.GetResourceVersion())
+	_, err := c.of(webApp, "v1alpha1").Update(t.Context(), replaced, metav1.UpdateOptions{})
+	if fields := causes(t, err); !slices.Equal(fields, []string{"spec.expose"}) {
+		t.Errorf("replace: refused at %v", fields)
+	}
+	claim := `{"metadata": {"annotations": {"workload.example.com/v1-fields": "{}", "workload.example.com/unconvertible": "{\"v1alpha1\":{\"spec\":{\"expose\":\"web:1\"}}}"}}}`
+	if err := c.patch(t, webApp, "v1alpha1", "readable", claim); err != nil && !apierrors.IsInvalid(err) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before.Object["spec"], c.get(t, webApp, "v1", "readable").Object["spec"]); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 }
 

@@ -104,13 +104,14 @@ type serverOnly struct {
 
 func (s serverOnly) GetWebhookServer() webhook.Server { return s.server }
 
-// installUnchecked installs our definitions without CEL rules and without webhooks.
+// installUnchecked installs our definitions with any spec, without CEL rules and without webhooks.
 func (c *cluster) installUnchecked(t *testing.T) {
 	t.Helper()
 	for _, crd := range shipped(t) {
 		object := plain(t, crd)
 		unstructured.RemoveNestedField(object, "spec", "conversion")
 		withoutRules(object)
+		withAnySpec(t, object)
 		if _, err := c.client.Resource(definitions).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -132,6 +133,21 @@ func withoutRules(node any) {
 		for _, child := range value {
 			withoutRules(child)
 		}
+	}
+}
+
+// withAnySpec lets every spec in, as if all its rules were still to come.
+func withAnySpec(t *testing.T, definition map[string]any) {
+	t.Helper()
+	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
+	for _, version := range versions {
+		anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+		if err := unstructured.SetNestedMap(version.(map[string]any), anything, "schema", "openAPIV3Schema", "properties", "spec"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unstructured.SetNestedSlice(definition, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 )
 
-// validateVolumes judges the sources. The schema holds that each volume has exactly one, and that names are unique.
+// validateVolumes judges the sources. The schema holds that each volume has exactly one, and what its name is.
 func validateVolumes(volumes []workloadv1.Volume, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, volume := range volumes {
@@ -23,7 +23,7 @@ func validateVolumes(volumes []workloadv1.Volume, at *field.Path) field.ErrorLis
 }
 
 func validateVolume(volume *workloadv1.Volume, at *field.Path) field.ErrorList {
-	errs := invalid(at.Child("name"), volume.Name, validation.IsDNS1123Label(volume.Name))
+	var errs field.ErrorList
 	if source := volume.ConfigMap; source != nil {
 		errs = append(errs, required(at.Child("configMap", "name"), source.Name)...)
 		errs = append(errs, validateFiles(source.Items, source.DefaultMode, source.DefaultUser, at.Child("configMap"))...)

@@ -25,11 +25,7 @@ func validatePodSettings(settings *workloadv1.PodSettings, spec *field.Path) fie
 	errs = append(errs, validateSecurityContext(settings.SecurityContext, spec.Child("securityContext"))...)
 	errs = append(errs, validateScheduling(settings, spec)...)
 	errs = append(errs, metav1validation.ValidateLabels(settings.PodLabels, spec.Child("podLabels"))...)
-	errs = append(errs, apivalidation.ValidateAnnotations(settings.PodAnnotations, spec.Child("podAnnotations"))...)
-	if name := settings.ServiceAccountName; name != "" {
-		errs = append(errs, invalid(spec.Child("serviceAccountName"), name, validation.IsDNS1123Subdomain(name))...)
-	}
-	return errs
+	return append(errs, apivalidation.ValidateAnnotations(settings.PodAnnotations, spec.Child("podAnnotations"))...)
 }
 
 // validateImage accepts what a container runtime can pull. The schema holds the length.

@@ -64,10 +64,16 @@ func (s *Schema) Complete(raw []byte) (map[string]any, error) {
 	if err := json.Unmarshal(raw, &object); err != nil {
 		return nil, err
 	}
-	pruning.Prune(object, s.structural, true)
+	s.complete(object)
+	return object, nil
+}
+
+// complete does it to a decoded object, and returns the paths of the unknown fields.
+func (s *Schema) complete(object map[string]any) (unknown []string) {
+	unknown = pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	defaulting.Default(object, s.structural)
-	return object, nil
+	return unknown
 }
 
 // Validate judges an object that Complete returned. With old, which is nil on create, it ratchets: what is wrong and
@@ -75,13 +81,18 @@ func (s *Schema) Complete(raw []byte) (map[string]any, error) {
 //
 // Like in the API server, CEL does not run on an object of the wrong shape.
 func (s *Schema) Validate(ctx context.Context, object, old map[string]any) field.ErrorList {
+	return s.validateAfter(ctx, nil, object, old)
+}
+
+// validateAfter adds to errors that were found in metadata. They can keep CEL from running, too.
+func (s *Schema) validateAfter(ctx context.Context, errs field.ErrorList, object, old map[string]any) field.ErrorList {
 	if old == nil {
-		errs := validation.ValidateCustomResource(nil, object, s.openAPI)
+		errs = append(errs, validation.ValidateCustomResource(nil, object, s.openAPI)...)
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 		return s.withRules(ctx, errs, object, nil)
 	}
 	unchanged := common.NewCorrelatedObject(object, old, &model.Structural{Structural: s.structural})
-	errs := validation.ValidateCustomResourceUpdate(nil, object, old, s.openAPI, validation.WithRatcheting(unchanged))
+	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, object, old, s.openAPI, validation.WithRatcheting(unchanged))...)
 	if len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 	}

@@ -76,12 +76,20 @@ func (r *Rules) judge(ctx context.Context, kind kind, request Request) (field.Er
 			return errs, err
 		}
 	}
-	errs := kind.validate(request.Object)
+	errs := r.apply(kind, request.Kind, request.Object)
 	if request.Old != nil {
-		errs = worse(errs, kind.validate(request.Old))
+		errs = worse(errs, r.apply(kind, request.Kind, request.Old))
 	}
 	budget, err := validateBudget(request)
 	return append(errs, budget...), err
+}
+
+// apply returns what the rules of a kind say about an object.
+func (r *Rules) apply(kind kind, gk schema.GroupKind, object []byte) field.ErrorList {
+	if errs := r.schemas[gk].endlessQuantities(object); len(errs) > 0 {
+		return errs
+	}
+	return kind.validate(object)
 }
 
 func (s *Schema) validateRaw(ctx context.Context, raw, oldRaw []byte) (field.ErrorList, error) {

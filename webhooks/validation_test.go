@@ -13,9 +13,9 @@ import (
 // samplesOf lists the samples of a kind.
 func samplesOf(gk schema.GroupKind) []sample {
 	if gk == webApp {
-		return slices.Concat(settingsSamples, webAppSamples)
+		return slices.Concat(settingsSamples, ruleSamples, webAppSamples)
 	}
-	return slices.Concat(settingsSamples, portSamples, podSetSamples)
+	return slices.Concat(settingsSamples, ruleSamples, portSamples, podSetSamples)
 }
 
 // Covers A-01 to A-08 in v1 without a cluster.
@@ -161,6 +161,28 @@ func TestCannotJudge(t *testing.T) {
 				t.Errorf("defaulted to %s", got)
 			}
 		})
+	}
+}
+
+// A description that v1alpha1 could not take back is refused when it is set in v1. Where one is stored, it hinders nothing.
+func TestDescription(t *testing.T) {
+	r := rules(t)
+	const at = "metadata.annotations[batch.example.com/description]"
+	describe := func(text string) string {
+		return `{"metadata": {"annotations": {"batch.example.com/description": "` + text + `"}}}`
+	}
+	fits := base(t, podSet.WithVersion("v1"), describe(strings.Repeat("é", 4096)))
+	tooLong := base(t, podSet.WithVersion("v1"), describe(strings.Repeat("é", 4097)))
+	checkField(t, verdict(t, r, Request{Kind: podSet, Version: "v1", Object: fits}), "")
+	checkField(t, verdict(t, r, Request{Kind: podSet, Version: "v1", Object: tooLong}), at)
+	checkField(t, verdict(t, r, Request{Kind: podSet, Version: "v1", Object: tooLong, Old: fits}), at)
+	for _, change := range []string{`{"spec": {"replicas": 3}}`, `{"metadata": {"annotations": {"a": "b"}}}`, describe("short")} {
+		for _, version := range versions {
+			got, err := r.Validate(t.Context(), Request{Kind: podSet, Version: version, Object: merged(t, string(tooLong), change), Old: tooLong})
+			if err != nil || len(got.Errors) > 0 {
+				t.Errorf("%s in %s: %v, %v", change, version, got.Errors, err)
+			}
+		}
 	}
 }
 

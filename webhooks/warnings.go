@@ -1,34 +1,31 @@
 package webhooks
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/distribution/reference"
-	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 
-	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/conversion"
 )
 
-// warn names what is legal but likely wrong, with what to do about it. Each text is short enough for an HTTP header.
+// warn names what is legal but likely wrong, with what to do about it: on create, and afterwards whenever the field in question
+// changes, so that nobody is told the same again and again. At most one warning for each field is given, each short enough
+// for an HTTP header.
 //
 // Writes to /scale are not seen here: they are those of the autoscaler, or of somebody who means just that.
 func warn(r Request) []string {
-	settings := settingsOf(r.Object)
-	if settings == nil {
-		return nil
-	}
 	var warnings []string
-	if image := settings.Image; followsLatest(image) {
+	var image string
+	if err := json.Unmarshal(valueAt(r.Object, "spec", "image"), &image); err == nil && r.sets("spec", "image") && followsLatest(image) {
 		warnings = append(warnings, fmt.Sprintf("%s: %.100q may mean another image tomorrow: set a tag other than latest, or a digest",
 			r.nameOf("spec.image"), image))
 	}
-	if len(settings.Resources.Requests) == 0 {
+	if requests, _ := members(valueAt(r.Object, "spec", "resources", "requests")); r.sets("spec", "resources") && len(requests) == 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: without requests the scheduler may crowd a node: request cpu and memory",
 			r.nameOf("spec.resources")))
 	}
-	if probes := ptr.Deref(settings.Probes, workloadv1.Probes{}); probes.Startup == nil && probes.Readiness == nil && probes.Liveness == nil {
+	if r.sets("spec", "probes") && !r.hasProbe() {
 		warnings = append(warnings, fmt.Sprintf("%s: without a probe a Pod counts as ready as soon as its process runs: add one",
 			r.nameOf("spec.probes.readiness")))
 	}
@@ -57,6 +54,11 @@ func (r Request) changes(path ...string) bool {
 	return r.Old != nil && !sameValue(valueAt(r.Object, path...), valueAt(r.Old, path...))
 }
 
+// sets is true if a field gets its first value, or another one.
+func (r Request) sets(path ...string) bool {
+	return r.Old == nil || r.changes(path...)
+}
+
 // nameOf returns the name that the client knows a v1 field by. A field that its version does not have is named in v1.
 func (r Request) nameOf(field string) string {
 	if !r.inOlderVersion() {
@@ -69,11 +71,11 @@ func (r Request) nameOf(field string) string {
 	return name
 }
 
-// settingsOf reads the settings that all kinds share, or returns nil if they cannot be read.
-func settingsOf(object []byte) *workloadv1.PodSettings {
-	settings := &workloadv1.PodSettings{}
-	if err := json.Unmarshal(valueAt(object, "spec"), settings); err != nil {
-		return nil
+func (r Request) hasProbe() bool {
+	for _, probe := range []string{"startup", "readiness", "liveness"} {
+		if valueAt(r.Object, "spec", "probes", probe) != nil {
+			return true
+		}
 	}
-	return settings
+	return false
 }

@@ -31,7 +31,12 @@ func TestWarnings(t *testing.T) {
 			[]string{`spec.replicas: the autoscaler sets it, so this change will not last: change spec.autoscaling.minReplicas and spec.autoscaling.maxReplicas`}},
 		"replicas without autoscaling":   {webApp, `{}`, `{"spec": {"replicas": 4}}`, nil},
 		"another change, autoscaling on": {webApp, autoscaling, `{"spec": {"port": 81}}`, nil},
-		"no change, however bad":         {webApp, `{"spec": {"image": "web"}}`, `{}`, nil},
+		"another change, however bad":    {webApp, `{"spec": {"image": "web", "resources": null, "probes": null}}`, `{"spec": {"port": 81}}`, nil},
+		"another field of it": {webApp, `{"spec": {"resources": null}}`, `{"spec": {"resources": {"limits": {"cpu": 1}}}}`,
+			[]string{`spec.resources: without requests the scheduler may crowd a node: request cpu and memory`}},
+		"the probe goes": {webApp, `{"spec": {}}`, `{"spec": {"probes": null}}`,
+			[]string{`spec.probes.readiness: without a probe a Pod counts as ready as soon as its process runs: add one`}},
+		"no change, however bad": {webApp, `{"spec": {"image": "web"}}`, `{}`, nil},
 	}
 	r := rules(t)
 	for name, test := range tests {

@@ -1,13 +1,7 @@
 package webhooks
 
 import (
-	"net"
-	"strconv"
-	"strings"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
@@ -30,68 +24,11 @@ import (
 func validateWebApp(app *appv1.WebApp) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := validatePodSettings(&app.Spec.PodSettings, spec)
-	errs = append(errs, validateStrategy(app.Spec.Strategy, spec.Child("strategy"))...)
 	if service := app.Spec.Service; service != nil {
 		errs = append(errs, apivalidation.ValidateAnnotations(service.Annotations, spec.Child("service", "annotations"))...)
 	}
-	return append(errs, validateIngress(app.Spec.Ingress, spec.Child("ingress"))...)
-}
-
-// validateStrategy refuses a rolling update that could not take a step. CEL refuses the usual spellings of zero.
-func validateStrategy(strategy *appv1.Strategy, path *field.Path) field.ErrorList {
-	if strategy == nil || strategy.RollingUpdate == nil {
-		return nil
-	}
-	surge, unavailable := strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable
-	if isZero(surge) && isZero(unavailable) {
-		return field.ErrorList{field.Invalid(path.Child("rollingUpdate"), unavailable.String(), "maxSurge and maxUnavailable must not both be zero")}
-	}
-	return nil
-}
-
-// isZero is true for 0 and for any percentage that is zero. Unset is not zero.
-func isZero(value *intstr.IntOrString) bool {
-	if value == nil {
-		return false
-	}
-	percent, err := strconv.Atoi(strings.TrimSuffix(value.String(), "%"))
-	return err == nil && percent == 0
-}
-
-// validateIngress judges what the schema's patterns let through.
-func validateIngress(ingress *appv1.IngressSettings, path *field.Path) field.ErrorList {
-	if ingress == nil {
-		return nil
-	}
-	errs := apivalidation.ValidateAnnotations(ingress.Annotations, path.Child("annotations"))
-	if strings.HasPrefix(ingress.Host, "*") {
-		errs = append(errs, invalid(path.Child("host"), ingress.Host, validation.IsWildcardDNS1123Subdomain(ingress.Host))...)
-	} else {
-		errs = append(errs, invalid(path.Child("host"), ingress.Host, validation.IsDNS1123Subdomain(ingress.Host))...)
-	}
-	if net.ParseIP(ingress.Host) != nil {
-		errs = append(errs, field.Invalid(path.Child("host"), ingress.Host, "must be a name, not an address"))
-	}
-	errs = append(errs, validateIngressPath(ingress.Path, path.Child("path"))...)
-	if ingress.ClassName != nil {
-		errs = append(errs, invalid(path.Child("className"), *ingress.ClassName, validation.IsDNS1123Subdomain(*ingress.ClassName))...)
-	}
-	if name := ingress.TLSSecretName; name != "" {
-		errs = append(errs, invalid(path.Child("tlsSecretName"), name, validation.IsDNS1123Subdomain(name))...)
+	if ingress := app.Spec.Ingress; ingress != nil {
+		errs = append(errs, apivalidation.ValidateAnnotations(ingress.Annotations, spec.Child("ingress", "annotations"))...)
 	}
 	return errs
-}
-
-func validateIngressPath(value string, path *field.Path) field.ErrorList {
-	for _, sequence := range []string{"//", "/./", "/../", "%2f", "%2F"} {
-		if strings.Contains(value, sequence) {
-			return field.ErrorList{field.Invalid(path, value, "must not contain "+sequence)}
-		}
-	}
-	for _, suffix := range []string{"/..", "/."} {
-		if strings.HasSuffix(value, suffix) {
-			return field.ErrorList{field.Invalid(path, value, "must not end with "+suffix)}
-		}
-	}
-	return nil
 }

@@ -33,7 +33,9 @@ func newRootCommand(name string) *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
-	root.AddCommand(newConvertCommand(name), newVersionCommand())
+	root.AddCommand(newConvertCommand(name), newCRDsCommand(name), newVersionCommand())
+	root.AddCommand(newValidateCommand(name), newExplainRulesCommand(name))
+	root.AddCommand(newMigrateCommand(name), newUninstallCommand(name))
 	return root
 }
 

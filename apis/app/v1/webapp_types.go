@@ -149,7 +149,7 @@ type Strategy struct {
 
 // RollingUpdate sets the pace of a rolling update. Both fields are a number of Pods or a percentage of replicas.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && (self.maxSurge == 0 || self.maxSurge == '0%') && (self.maxUnavailable == 0 || self.maxUnavailable == '0%'))",message="maxSurge and maxUnavailable must not both be zero"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || !has(self.maxUnavailable) || [self.maxSurge, self.maxUnavailable].exists(v, type(v) == int ? int(v) != 0 : !string(v).matches('^0+%$'))",message="maxSurge and maxUnavailable must not both be zero"
 type RollingUpdate struct {
 	// maxSurge is how many Pods may run above replicas, rounded up. Unset: 25%.
 	// +optional
@@ -227,23 +227,27 @@ type IngressSettings struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="must be a name, not an address"
 	Host string `json:"host"`
 
 	// path is the prefix of the URL paths that are routed here. It starts with /. Unset: /.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('//|/[.][.]?/|/[.][.]?$|%2[fF]')",message="must not contain //, /./, /../ or %2f, and not end with /. or /.."
 	Path string `json:"path,omitempty"`
 
 	// className is the IngressClass that serves the host. Unset: the cluster's default class.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a DNS subdomain: lower case letters, digits, '-' and '.'"
 	ClassName *string `json:"className,omitempty"`
 
 	// tlsSecretName is the Secret of the same namespace with the host's certificate. Unset: no TLS.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="must be a DNS subdomain: lower case letters, digits, '-' and '.'"
 	TLSSecretName string `json:"tlsSecretName,omitempty"`
 
 	// annotations are set on the Ingress. Others' annotations are left alone.

@@ -112,8 +112,10 @@ type Image struct {
 
 // Scale sets how many Pods run. With max, an autoscaler sets instances between min and max.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".max",rule="has(self.max) || (!has(self.min) && !has(self.targetCPU))",message="max is required when min or targetCPU is set"
-// +kubebuilder:validation:XValidation:fieldPath=".min",rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
+// The rules ratchet, because instances is in the same struct: what was wrong before must not keep anybody from scaling.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".max",optionalOldSelf=true,rule="has(self.max) || (!has(self.min) && !has(self.targetCPU)) || (oldSelf.hasValue() && !has(oldSelf.value().max) && (has(oldSelf.value().min) || has(oldSelf.value().targetCPU)))",message="max is required when min or targetCPU is set"
+// +kubebuilder:validation:XValidation:fieldPath=".min",optionalOldSelf=true,rule="!has(self.min) || !has(self.max) || self.min <= self.max || (oldSelf.hasValue() && has(oldSelf.value().min) && has(oldSelf.value().max) && oldSelf.value().min > oldSelf.value().max)",message="min must not be above max"
 type Scale struct {
 	// instances is the desired number of Pods, from 1 to 10. To run no Pods for a while, set spec.suspend in
 	// app.example.com/v1. Default: 1. With max, the autoscaler sets it.
@@ -164,12 +166,12 @@ type Expose struct {
 type Resources struct {
 	// cpu is the requested CPU, in cores. Example: 250m.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0",message="must not be negative"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('^-[0.]*[1-9]')",message="must not be negative"
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 
 	// memory is the requested memory, in bytes. Example: 64Mi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0",message="must not be negative"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('^-[0.]*[1-9]')",message="must not be negative"
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
@@ -185,7 +187,7 @@ type HealthCheck struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=9
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most a year (8760h)"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+[smh]$') || duration(self) <= duration('8760h')",message="must be at most a year (8760h)"
 	Interval string `json:"interval,omitempty"`
 }
 

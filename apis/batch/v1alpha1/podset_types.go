@@ -62,7 +62,7 @@ type PodSetSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=9
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most a year (8760h)"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+[smh]$') || duration(self) <= duration('8760h')",message="must be at most a year (8760h)"
 	ReadyAfter string `json:"readyAfter,omitempty"`
 
 	// hold keeps Pods at their template while it is true. Scaling and healing go on.
@@ -112,8 +112,8 @@ type Container struct {
 
 	// resources are the compute resources of the container. Unset: none requested, none limited.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, !has(self.limits) || !has(self.requests) || !(r in self.limits) || !(r in self.requests) || quantity(string(self.limits[r])).compareTo(quantity(string(self.requests[r]))) >= 0)",message="a limit must not be below its request"
-	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, (!has(self.limits) || !(r in self.limits) || quantity(string(self.limits[r])).compareTo(quantity('0')) >= 0) && (!has(self.requests) || !(r in self.requests) || quantity(string(self.requests[r])).compareTo(quantity('0')) >= 0))",message="quantities must not be negative"
+	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, !has(self.limits) || !has(self.requests) || !(r in self.limits) || !(r in self.requests) || [string(self.limits[r]), string(self.requests[r])].exists(q, q.matches('[eE][+-]?[0-9]{3}')) || quantity(string(self.limits[r])).compareTo(quantity(string(self.requests[r]))) >= 0)",message="a limit must not be below its request"
+	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, (!has(self.limits) || !(r in self.limits) || !string(self.limits[r]).matches('^-[0.]*[1-9]')) && (!has(self.requests) || !(r in self.requests) || !string(self.requests[r]).matches('^-[0.]*[1-9]')))",message="quantities must not be negative"
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 }
 

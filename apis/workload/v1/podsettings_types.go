@@ -54,8 +54,8 @@ type PodSettings struct {
 
 	// resources are the compute resources of the container. Unset: none requested, none limited.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, !has(self.limits) || !has(self.requests) || !(r in self.limits) || !(r in self.requests) || quantity(string(self.limits[r])).compareTo(quantity(string(self.requests[r]))) >= 0)",message="a limit must not be below its request"
-	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, (!has(self.limits) || !(r in self.limits) || quantity(string(self.limits[r])).compareTo(quantity('0')) >= 0) && (!has(self.requests) || !(r in self.requests) || quantity(string(self.requests[r])).compareTo(quantity('0')) >= 0))",message="quantities must not be negative"
+	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, !has(self.limits) || !has(self.requests) || !(r in self.limits) || !(r in self.requests) || [string(self.limits[r]), string(self.requests[r])].exists(q, q.matches('[eE][+-]?[0-9]{3}')) || quantity(string(self.limits[r])).compareTo(quantity(string(self.requests[r]))) >= 0)",message="a limit must not be below its request"
+	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'ephemeral-storage'].all(r, (!has(self.limits) || !(r in self.limits) || !string(self.limits[r]).matches('^-[0.]*[1-9]')) && (!has(self.requests) || !(r in self.requests) || !string(self.requests[r]).matches('^-[0.]*[1-9]')))",message="quantities must not be negative"
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 
 	// probes tell the platform when the container has started, can serve, and must be restarted. Unset: no probes.
@@ -79,6 +79,7 @@ type PodSettings struct {
 	// serviceAccountName is the ServiceAccount of the same namespace that the Pods run as. Unset: default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="must be a DNS subdomain: lower case letters, digits, '-' and '.'"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// automountServiceAccountToken mounts a token of the service account into the Pods. Unset or false: not mounted.

@@ -19,8 +19,9 @@ apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: things.example.com}
 spec:
+  conversion: {strategy: Webhook, webhook: {service: {name: workload-operator-webhook-service, namespace: workload-operator-system}}}
   description: workload-operator-things are not {{ braces }}
-  service: {name: workload-operator-webhook-service, namespace: workload-operator-system}
+  versions: [{name: v1, served: true, storage: true}, {name: v1alpha1, served: true, storage: false}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -36,6 +37,11 @@ metadata: {name: workload-operator-three}
 webhooks:
 - {name: validate-v1.things.example.com, failurePolicy: Ignore}
 - {name: validate-v1alpha1.things.example.com, failurePolicy: Fail}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: workload-operator-four}
+spec: {policyName: workload-operator-four}
 `
 
 const labels = "  labels:\n    {{- include \"workload-operator.labels\" . | nindent 4 }}\n"
@@ -48,10 +54,33 @@ metadata:
     helm.sh/resource-policy: keep
 ` + labels + `  name: things.example.com
 spec:
+  conversion:
+    {{- if eq .Values.crds.step "R5" }}
+    strategy: None
+    {{- else }}
+    strategy: Webhook
+    webhook:
+      service:
+        name: {{ include "workload-operator.fullname" . }}-webhook-service
+        namespace: {{ .Release.Namespace | quote }}
+    {{- end }}
   description: workload-operator-things are not {{ "{{" }} braces }}
-  service:
-    name: {{ include "workload-operator.fullname" . }}-webhook-service
-    namespace: {{ .Release.Namespace | quote }}
+  versions:
+  - name: v1
+    served: true
+    storage: {{ ne .Values.crds.step "R2" }}
+  {{- if ne .Values.crds.step "R5" }}
+  - name: v1alpha1
+    served: {{ ne .Values.crds.step "R4" }}
+    storage: {{ eq .Values.crds.step "R2" }}
+  {{- end }}
+`,
+	"guard.yaml": header + `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+` + labels + `  name: {{ include "workload-operator.fullname" . }}-four
+spec:
+  policyName: {{ include "workload-operator.fullname" . }}-four
 `,
 	"rbac.yaml": header + `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -28,6 +29,21 @@ const (
 	fullnameMark      = "CHARTGEN-FULLNAME"
 	failurePolicyMark = "CHARTGEN-FAILURE-POLICY"
 	labelsMark        = "CHARTGEN-LABELS"
+
+	storesHubMark   = "CHARTGEN-STORES-HUB"
+	storesSpokeMark = "CHARTGEN-STORES-SPOKE"
+	servesSpokeMark = "CHARTGEN-SERVES-SPOKE"
+	spokeMark       = "CHARTGEN-SPOKE"
+	// Keys, which are sorted: these two enclose all others.
+	convertMark      = "CHARTGEN-CONVERT"
+	endOfConvertMark = "zCHARTGEN-CONVERT"
+	endMark          = "CHARTGEN-END"
+)
+
+// The versions of our definitions.
+const (
+	hub   = "v1"
+	spoke = "v1alpha1"
 )
 
 var actions = strings.NewReplacer(
@@ -36,6 +52,14 @@ var actions = strings.NewReplacer(
 	fullnameMark, `{{ include "workload-operator.fullname" . }}`,
 	failurePolicyMark, `{{ .Values.webhook.failurePolicy }}`,
 	labelsMark+`: ""`, `{{- include "workload-operator.labels" . | nindent 4 }}`,
+	// The step of the release, see config/steps.go.
+	storesHubMark, `{{ ne .Values.crds.step "R2" }}`,
+	storesSpokeMark, `{{ eq .Values.crds.step "R2" }}`,
+	servesSpokeMark, `{{ ne .Values.crds.step "R4" }}`,
+	"- "+spokeMark, `{{- if ne .Values.crds.step "R5" }}`,
+	"- "+endMark, `{{- end }}`,
+	endOfConvertMark+`: ""`, `{{- end }}`,
+	convertMark+`: ""`, "{{- if eq .Values.crds.step \"R5\" }}\n    strategy: None\n    {{- else }}",
 	// Text of the object is no template.
 	"{{", `{{ "{{" }}`,
 )
@@ -57,6 +81,9 @@ func template(object *unstructured.Unstructured) ([]byte, error) {
 		// Removing a definition removes all its objects.
 		annotations["helm.sh/resource-policy"] = "keep"
 		object.SetAnnotations(annotations)
+		if err := letStepVary(object); err != nil {
+			return nil, err
+		}
 	}
 	if object.GroupVersionKind().Group == webhookGroup {
 		if err := letFailurePolicyVary(object); err != nil {
@@ -104,5 +131,39 @@ func letFailurePolicyVary(configuration *unstructured.Unstructured) error {
 			webhook["failurePolicy"] = failurePolicyMark
 		}
 	}
+	return nil
+}
+
+// letStepVary lets a value choose what is served and stored, and whether anything is converted.
+func letStepVary(crd *unstructured.Unstructured) error {
+	list, _, err := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
+	if err != nil {
+		return err
+	}
+	versions, _ := list.([]any)
+	var varied []any
+	for _, entry := range versions {
+		version, _ := entry.(map[string]any)
+		switch version["name"] {
+		case hub:
+			version["storage"] = storesHubMark
+			varied = append(varied, version)
+		case spoke:
+			version["served"], version["storage"] = servesSpokeMark, storesSpokeMark
+			varied = append(varied, spokeMark, version, endMark)
+		default:
+			return fmt.Errorf("no step says what becomes of version %v", version["name"])
+		}
+	}
+	conversion, _, err := unstructured.NestedFieldNoCopy(crd.Object, "spec", "conversion")
+	if err != nil {
+		return err
+	}
+	stanza, ok := conversion.(map[string]any)
+	if !ok {
+		return errors.New("no conversion stanza")
+	}
+	stanza[convertMark], stanza[endOfConvertMark] = "", ""
+	crd.Object["spec"].(map[string]any)["versions"] = varied
 	return nil
 }

@@ -5,5 +5,5 @@
 // that comes from k8s.io/api is cut to its first sentence, text of our own stays whole. Which is which follows from the Go
 // types, so a new field needs no entry here.
 //
-// It imports apis and nothing else of this module. `make generate` runs it.
+// It imports apis, and the package generator beside it. `make generate` runs it.
 package main

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/example/workload-operator/config"
+	"github.com/example/workload-operator/controllers/migration"
+)
+
+const migrateHelp = `Rewrite stored objects in the storage version of their kind, prove that none is left in another one, and only then trim
+status.storedVersions of the CustomResourceDefinition.
+
+  plan      asks for every object whether anybody would refuse; writes nothing
+  run       migrates; stopped and called again, it goes on
+  verify    proves that every object is stored in the storage version
+  status    says what is pending, and what the latest run did
+  rollback  makes v1alpha1 the storage version again, and migrates to it
+
+KIND is a kind, resource or short name, such as webapp, podsets or ps; without any, both kinds are worked on.
+
+` + migrateExitCodes
+
+const migrateExitCodes = `Exit codes:
+  0  done: nothing is pending
+  1  objects were refused, something is pending, or it failed
+  2  the command line is wrong, or the cluster cannot be reached`
+
+const (
+	formatTable = "table"
+
+	// politeQPS is the default rate of a run. With two requests for each object, 10,000 objects take 7 minutes.
+	politeQPS = migration.DefaultQPS
+)
+
+type migrateOptions struct {
+	clusterOptions
+
+	output  string
+	timeout time.Duration
+	engine  migration.Options
+	to      string
+}
+
+func newMigrateCommand(name string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "migrate plan|run|status|verify|rollback [KIND...]",
+		Short: "Migrate stored objects to the storage version",
+		Long:  migrateHelp,
+		Example: fmt.Sprintf(`  # Who would refuse?
+  %[1]s migrate plan
+
+  # Migrate both kinds, at most 200 requests a second
+  %[1]s migrate run --qps 200
+
+  # Back to v1alpha1
+  %[1]s migrate rollback webapp`, name),
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(
+		newMigrateVerb("plan", "Ask for every object whether anybody would refuse", (*migrateOptions).plan),
+		newMigrateVerb("run", "Migrate every object, prove it, and trim status.storedVersions", (*migrateOptions).run),
+		newMigrateVerb("verify", "Prove that every object is stored in the storage version", (*migrateOptions).verify),
+		newMigrateVerb("status", "Say what is pending, and what the latest run did", (*migrateOptions).status),
+		newMigrateVerb("rollback", "Store v1alpha1 again, and migrate to it", (*migrateOptions).rollback),
+	)
+	return root
+}
+
+// migrateVerb does its work for the definitions named.
+type migrateVerb func(o *migrateOptions, ctx context.Context, cmd *cobra.Command, crds []string) error
+
+func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
+	o := &migrateOptions{}
+	cmd := &cobra.Command{
+		Use:   verb + " [KIND...]",
+		Short: short,
+		Long:  short + ".\n\n" + migrateExitCodes,
+		RunE: func(cmd *cobra.Command, kinds []string) error {
+			if o.output != formatTable && o.output != formatJSONName {
+				return usagef(cmd, "-o %q: use table or json", o.output)
+			}
+			crds, err := definitionsOf(kinds)
+			if err != nil {
+				return usagef(cmd, "%v", err)
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			if o.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, o.timeout)
+				defer cancel()
+			}
+			return do(o, ctx, cmd, crds)
+		},
+	}
+	flags := cmd.Flags()
+	o.bind(flags)
+	flags.StringVarP(&o.output, "output", "o", formatTable, "table or json; with json, progress goes to stderr as JSON lines")
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatTable, formatJSONName}, cobra.ShellCompDirectiveNoFileComp)))
+	if verb == "status" {
+		return cmd
+	}
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this time; 0 is never")
+	flags.Float32Var(&o.engine.QPS, "qps", politeQPS, "requests per second")
+	flags.IntVar(&o.engine.Workers, "workers", migration.DefaultWorkers, "requests at the same time")
+	if verb == "plan" {
+		return cmd
+	}
+	flags.DurationVar(&o.engine.SettleDelay, "settle", migration.DefaultSettleDelay, "how old the latest change of the definition must be")
+	if verb == "run" {
+		flags.BoolVar(&o.engine.Native, "native", false, "let the cluster's own StorageVersionMigration do the rewriting")
+	}
+	if verb == "rollback" {
+		flags.StringVar(&o.to, "to", "v1alpha1", "version to store")
+	}
+	return cmd
+}
+
+// definitionsOf names the CustomResourceDefinitions of kinds, all without any.
+func definitionsOf(kinds []string) ([]string, error) {
+	crds, err := config.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	var names, all []string
+	byAlias := map[string]string{}
+	for _, crd := range crds {
+		all = append(all, crd.Name)
+		n := crd.Spec.Names
+		for _, alias := range append([]string{crd.Name, n.Kind, n.Plural, n.Singular}, n.ShortNames...) {
+			byAlias[strings.ToLower(alias)] = crd.Name
+		}
+	}
+	for _, kind := range kinds {
+		name := byAlias[strings.ToLower(kind)]
+		if name == "" {
+			return nil, fmt.Errorf("unknown kind %q: use webapp or podset", kind)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(kinds) == 0 {
+		return all, nil
+	}
+	return names, nil
+}
+
+func (o *migrateOptions) plan(ctx context.Context, cmd *cobra.Command, crds []string) error {
+	return o.report(ctx, cmd, crds, (*migration.Engine).Plan)
+}
+
+func (o *migrateOptions) run(ctx context.Context, cmd *cobra.Command, crds []string) error {
+	return o.report(ctx, cmd, crds, (*migration.Engine).Run)
+}
+
+func (o *migrateOptions) verify(ctx context.Context, cmd *cobra.Command, crds []string) error {
+	return o.report(ctx, cmd, crds, (*migration.Engine).Verify)
+}
+
+func (o *migrateOptions) rollback(ctx context.Context, cmd *cobra.Command, crds []string) error {
+	return o.report(ctx, cmd, crds, func(e *migration.Engine, ctx context.Context, crd string) (*migration.Report, error) {
+		return e.Rollback(ctx, crd, o.to)
+	})
+}
+
+func (o *migrateOptions) status(ctx context.Context, cmd *cobra.Command, crds []string) error {
+	engine, err := o.connect(ctx, crds)
+	if err != nil {
+		return err
+	}
+	var statuses []*migration.Status
+	pending := false
+	for _, crd := range crds {
+		status, err := engine.Status(ctx, crd)
+		if err != nil {
+			return err
+		}
+		statuses = append(statuses, status)
+		pending = pending || status.Pending
+	}
+	if err := writeStatuses(cmd.OutOrStdout(), statuses, o.output); err != nil {
+		return err
+	}
+	if pending {
+		return errFindings
+	}
+	return nil
+}
+
+// report does one thing for each definition, one after the other, and writes what came of it. One that fails does not keep the
+// others from their turn.
+func (o *migrateOptions) report(ctx context.Context, cmd *cobra.Command, crds []string,
+	do func(*migration.Engine, context.Context, string) (*migration.Report, error),
+) error {
+	shown := newDisplay(cmd.ErrOrStderr(), o.output)
+	o.engine.Observe = shown.observe
+	engine, err := o.connect(ctx, crds)
+	if err != nil {
+		return err
+	}
+	var reports []*migration.Report
+	var failures []error
+	complete := true
+	for _, crd := range crds {
+		report, err := do(engine, ctx, crd)
+		shown.end()
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", crd, err))
+			continue
+		}
+		reports = append(reports, report)
+		complete = complete && report.Complete()
+	}
+	if err := writeReports(cmd.OutOrStdout(), reports, o.output); err != nil {
+		return err
+	}
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	if !complete {
+		return errFindings
+	}
+	return nil
+}
+
+// connect makes an engine and shows that the cluster answers.
+func (o *migrateOptions) connect(ctx context.Context, crds []string) (*migration.Engine, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	o.engine.Actor = config.UserAgent
+	engine, err := migration.New(config, o.engine)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var answer apierrors.APIStatus
+	if _, err := engine.Status(ctx, crds[0]); err != nil && !errors.As(err, &answer) {
+		return nil, usageError{fmt.Errorf("the cluster at %s does not answer: %w", config.Host, err)}
+	}
+	return engine, nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/example/workload-operator/controllers/migration"
+)
+
+const (
+	barWidth = 30
+	// barInterval and lineInterval are the least times between two updates of the same phase.
+	barInterval  = 100 * time.Millisecond
+	lineInterval = 5 * time.Second
+)
+
+// display shows progress: a bar on a terminal, otherwise a line now and then, or JSON lines.
+type display struct {
+	w        io.Writer
+	terminal bool
+	json     bool
+	last     migration.Progress
+	at       time.Time
+	open     bool // a bar is on the line
+}
+
+func newDisplay(w io.Writer, output string) *display {
+	return &display{w: w, json: output == formatJSONName, terminal: isTerminal(w)}
+}
+
+// isTerminal says whether somebody watches.
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// observe shows what changed, but not every object.
+func (d *display) observe(p migration.Progress) {
+	interval := lineInterval
+	if d.terminal && !d.json {
+		interval = barInterval
+	}
+	news := p.Phase != d.last.Phase || p.CRD != d.last.CRD || p.Waiting != d.last.Waiting && !d.waitsOn(p)
+	if !news && time.Since(d.at) < interval {
+		return
+	}
+	d.last, d.at = p, time.Now()
+	switch {
+	case d.json:
+		if text, err := json.Marshal(p); err == nil {
+			fmt.Fprintln(d.w, string(text))
+		}
+	case d.terminal && p.Waiting == "":
+		fmt.Fprint(d.w, "\r\x1b[K"+bar(p))
+		d.open = true
+	default:
+		d.end()
+		fmt.Fprintln(d.w, line(p))
+	}
+}
+
+// waitsOn says that only the time that is left changed, which is no news.
+func (d *display) waitsOn(p migration.Progress) bool {
+	before, _, cut := strings.Cut(d.last.Waiting, " left")
+	now, _, _ := strings.Cut(p.Waiting, " left")
+	return cut && before[:strings.LastIndex(before, " ")+1] == now[:strings.LastIndex(now, " ")+1]
+}
+
+// end leaves the line of the bar.
+func (d *display) end() {
+	if d.open {
+		fmt.Fprintln(d.w)
+		d.open = false
+	}
+}
+
+func bar(p migration.Progress) string {
+	filled := 0
+	if p.Total > 0 {
+		filled = min(barWidth, barWidth*p.Done/p.Total)
+	}
+	return fmt.Sprintf("%s  [%s%s]", line(p), strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled))
+}
+
+func line(p migration.Progress) string {
+	if p.Waiting != "" {
+		return p.CRD + "  waiting for: " + p.Waiting
+	}
+	text := fmt.Sprintf("%s  %-10s  %d", p.CRD, p.Phase, p.Done)
+	if p.Total > 0 {
+		text += fmt.Sprintf("/%d", p.Total)
+	}
+	if p.Refused > 0 {
+		text += fmt.Sprintf(", %d refused", p.Refused)
+	}
+	if p.Remaining > 0 {
+		text += fmt.Sprintf(", %s left", p.Remaining)
+	}
+	return text
+}
