@@ -20,7 +20,7 @@ PKG      ?= ./...
 # How long make test looks for new inputs with each fuzz target. Not by default: go compiles everything once more for it, and
 # a find would come at random. The committed inputs are part of every run.
 FUZZTIME ?= 0s
-FUZZ      = conversion:FuzzConvert conversion:FuzzHandler webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert
+FUZZ      = conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
 PLATFORM ?= linux/$(shell go env GOARCH)
 # Everything that `make generate` writes.
 GENERATED = ':(glob)apis/**/zz_generated*' config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
@@ -69,8 +69,9 @@ test: build ## Run the tour of make run, then all tests (or those in PKG); build
 	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do \
 	  go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 
-bench: ## Run the benchmarks
-	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)
+# One package after the other, so that none is measured beside another.
+bench: build ## Run the benchmarks, about half an hour; each prints its ratio to a named peer
+	go test -p 1 -timeout 60m -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)
 
 run: build ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
 	@exec bin/plane run $(if $(CLUSTER),--cluster=$(CLUSTER)) $(ARGS)

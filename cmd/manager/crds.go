@@ -71,7 +71,7 @@ func ofThisRelease(crd *apiextensionsv1.CustomResourceDefinition) error {
 		}
 	}
 	if !v1 {
-		return errors.New("does not serve version v1: install the definitions of this release")
+		return errors.New("does not serve version v1: install the definitions of this release, or take step R2 (workloadctl crds --step R2 --apply)")
 	}
 	if c := crd.Spec.Conversion; served > 1 && (c == nil || c.Strategy != apiextensionsv1.WebhookConverter) {
 		return errors.New("serves several versions but has no conversion webhook: install the definitions of this release")

@@ -45,6 +45,7 @@ func TestExecuteRefuses(t *testing.T) {
 		"Unreachable":      {append(ports, "--kubeconfig="+unreachable), exitFailure, "cannot reach the API server at https://127.0.0.1:1"},
 		"OccupiedProbes":   {[]string{"--namespace=ops", "--health-probe-bind-address=" + occupied}, exitFailure, "choose with --health-probe-bind-address"},
 		"OccupiedWebhooks": {[]string{"--namespace=ops", "--health-probe-bind-address=127.0.0.1:0", "--webhook-bind-address=127.0.0.1", "--webhook-port=" + occupiedPort}, exitFailure, "choose with --webhook-port"},
+		"OccupiedMetrics":  {append(ports, "--metrics-bind-address="+occupied), exitFailure, "cannot listen for metrics on " + occupied},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/example/workload-operator/webhooks/certs"
 )
 
 const (
@@ -21,6 +24,8 @@ const (
 	webhookServiceSuffix = "webhook-service"
 	// namespaceFile is where Kubernetes mounts the namespace of a Pod's service account.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	// minLifetime of a certificate: shorter ones are renewed faster than API servers and replicas follow.
+	minLifetime = time.Minute
 )
 
 // options are the flags, checked and completed.
@@ -35,6 +40,9 @@ type options struct {
 	validatingConfiguration string
 	mutatingConfiguration   string
 	certificateSecret       string
+	certificateMode         string
+	lifetimes               certs.Lifetimes
+	connectionAge           time.Duration
 	tlsVersion              string
 
 	namespace        string
@@ -42,6 +50,7 @@ type options struct {
 	leaderElectionID string
 	shutdownDelay    time.Duration
 
+	autoMigrate bool
 	concurrency int
 	kubeQPS     float64
 	kubeBurst   int
@@ -63,17 +72,29 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.mutatingConfiguration, "mutating-webhook-configuration", "",
 		"`name` of the MutatingWebhookConfiguration to keep the caBundle of (default: beside --webhook-service, with the same prefix)")
 	flags.StringVar(&o.certificateSecret, "certificate-secret", "workload-operator-webhook-certs", "`name` of the Secret that holds the serving certificate")
+	flags.StringVar(&o.certificateMode, "certificate-mode", string(certs.ModeAuto),
+		"who makes the serving certificate: self-managed, cert-manager or provided; auto is what the Secret and the webhook configurations show")
+	flags.DurationVar(&o.lifetimes.Leaf, "certificate-lifetime", certs.DefaultLeafLifetime, "life of a self-managed serving certificate; renewed after two thirds of it")
+	flags.DurationVar(&o.lifetimes.Authority, "authority-lifetime", certs.DefaultAuthorityLifetime, "life of a self-managed authority; replaced after two thirds of it")
+	flags.DurationVar(&o.lifetimes.Settle, "authority-overlap", certs.DefaultSettle, "how long old and new authority are both trusted before, and again after, the certificate changes")
+	flags.DurationVar(&o.connectionAge, "webhook-connection-age", 10*time.Minute,
+		"how long a client may keep a connection before it is asked to make a new one, which spreads the API server's calls over the replicas; 0 is for ever")
 	flags.StringVar(&o.tlsVersion, "tls-min-version", "1.3", "lowest TLS `version` that the servers accept: 1.2 or 1.3")
 
 	flags.StringVar(&o.namespace, "namespace", "", "`namespace` of the operator (default: POD_NAMESPACE, then that of the service account)")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "reconcile only while holding the Lease; needed with more than one replica")
 	flags.StringVar(&o.leaderElectionID, "leader-election-id", "workload-operator.example.com", "`name` of the Lease")
 	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 10*time.Second,
-		"how long the webhooks are served on after a signal to stop, while clients learn to go elsewhere")
+		"how long the webhooks are served on, at least, after a signal to stop, while clients learn to go elsewhere; "+
+			"connections that a client keeps open are served for up to 95 seconds more; 0 waits for nobody")
 
+	flags.BoolVar(&o.autoMigrate, "auto-migrate", true,
+		"rewrite stored objects when the storage version of a kind has changed; otherwise only report that it is due")
 	flags.IntVar(&o.concurrency, "concurrency", 4, "`objects` of each kind that are reconciled at the same time")
-	flags.Float64Var(&o.kubeQPS, "kube-api-qps", 50, "`requests` per second to the API server, on average")
-	flags.IntVar(&o.kubeBurst, "kube-api-burst", 100, "`requests` to the API server at once")
+	// A new WebApp costs two writes of its status and one of each child, and the limits count per kind of object: these hold back
+	// only what a thousand objects at once would send. The API server's own priority and fairness protects it.
+	flags.Float64Var(&o.kubeQPS, "kube-api-qps", 200, "`requests` per second and kind of object to the API server, on average")
+	flags.IntVar(&o.kubeBurst, "kube-api-burst", 400, "`requests` per kind of object to the API server at once")
 
 	flags.BoolVar(&o.version, "version", false, "print the version and exit")
 	config.RegisterFlags(flags)
@@ -144,6 +165,12 @@ func (o *options) validate() error {
 	refuse(o.webhookPort < 0 || o.webhookPort > 65535, "--webhook-port %d is not between 0 and 65535", o.webhookPort)
 	refuse(o.webhookService == "", "--webhook-service is empty")
 	refuse(o.certificateSecret == "", "--certificate-secret is empty")
+	refuse(!slices.Contains(certs.Modes(), certs.Mode(o.certificateMode)), "--certificate-mode %q is not one of %v", o.certificateMode, certs.Modes())
+	refuse(o.lifetimes.Settle <= 0, "--authority-overlap %s is not positive", o.lifetimes.Settle)
+	refuse(o.lifetimes.Leaf < minLifetime, "--certificate-lifetime %s is less than %s", o.lifetimes.Leaf, minLifetime)
+	refuse(o.lifetimes.Authority < o.lifetimes.Leaf+2*o.lifetimes.Settle,
+		"--authority-lifetime %s is less than --certificate-lifetime and twice --authority-overlap", o.lifetimes.Authority)
+	refuse(o.connectionAge < 0, "--webhook-connection-age %s is negative", o.connectionAge)
 	refuse(o.leaderElect && o.leaderElectionID == "", "--leader-election-id is empty")
 	refuse(tlsVersions[o.tlsVersion] == 0, "--tls-min-version %q is neither 1.2 nor 1.3", o.tlsVersion)
 	refuse(o.shutdownDelay < 0, "--shutdown-delay %s is negative", o.shutdownDelay)

@@ -54,9 +54,9 @@ func (p *probes) Serve(ctx context.Context) error {
 	})
 	server := &http.Server{
 		Handler:           mux,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      requestTimeout,
+		ReadHeaderTimeout: defaultLimits.header,
+		ReadTimeout:       defaultLimits.request,
+		WriteTimeout:      defaultLimits.request,
 		MaxHeaderBytes:    maxHeaderBytes,
 	}
 	return serveUntil(ctx, server, func() error { return server.Serve(p.listener) }, probeGrace)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,8 @@ type process struct {
 	probes   *probes
 	webhooks *webhookServer
 	certs    *certs.Certificates
+	// hurried says that the process ends in order to begin anew.
+	hurried atomic.Bool
 }
 
 // run is the life of the process. The context ends with the signal to stop.
@@ -64,7 +67,12 @@ func run(ctx context.Context, o *options) error {
 		// Told to stop while starting: what was under way has been cut off.
 		err = nil
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case err.Error() == leaseGivenBack:
+		// The Lease could not be renewed in time. The webhooks have nothing to do with the Lease, and clients have yet to learn to go elsewhere.
+		p.hurried.Store(true)
+	default:
 		stop()
 	}
 	cancel()
@@ -83,6 +91,9 @@ func prepare(ctx context.Context, o *options) (*process, error) {
 	if p.webhooks, err = listenWebhooks(ctx, o); err != nil {
 		return nil, err
 	}
+	if err := tryMetrics(ctx, o); err != nil {
+		return nil, err
+	}
 	if p.config, err = connect(ctx, o); err != nil {
 		return nil, err
 	}
@@ -97,6 +108,8 @@ func prepare(ctx context.Context, o *options) (*process, error) {
 		ValidatingWebhookConfigurations: []string{o.validatingConfiguration},
 		MutatingWebhookConfigurations:   []string{o.mutatingConfiguration},
 		Address:                         p.webhooks.address(),
+		Mode:                            certs.Mode(o.certificateMode),
+		Lifetimes:                       o.lifetimes,
 	})
 	p.webhooks.tls.GetCertificate = p.certs.GetCertificate
 	return p, nil
@@ -135,7 +148,7 @@ func (p *process) work(ctx, background context.Context, group *errgroup.Group) e
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(mgr.Add(manager.RunnableFunc(p.certs.Lead)), serve(mgr), reconcile(mgr, p.options)); err != nil {
+	if err := errors.Join(mgr.Add(manager.RunnableFunc(p.certs.Lead)), serve(mgr), reconcile(mgr, p.options, p.certs.Settled)); err != nil {
 		return err
 	}
 	group.Go(func() error { return p.webhooks.Serve(background) })
@@ -149,26 +162,45 @@ func (p *process) work(ctx, background context.Context, group *errgroup.Group) e
 }
 
 // publish waits for the CustomResourceDefinitions, makes the API server trust our certificate, and keeps it so from then on.
+//
+// The certificate is there before the wait: definitions that begin to convert while we wait can then have the caBundle of the
+// webhook configurations from their first moment on. Those that got none get it after the wait.
 func (p *process) publish(ctx, background context.Context, group *errgroup.Group) error {
+	bootstrap := func() error {
+		if err := p.certs.Bootstrap(ctx); err != nil {
+			return fmt.Errorf("preparing the serving certificate: %w", err)
+		}
+		return nil
+	}
+	if err := bootstrap(); err != nil {
+		return err
+	}
 	if err := awaitCRDs(ctx, p.direct, ofThisRelease, p.probes.notReady); err != nil {
 		return err
 	}
-	if err := p.certs.Bootstrap(ctx); err != nil {
-		return fmt.Errorf("preparing the serving certificate: %w", err)
+	if err := bootstrap(); err != nil {
+		return err
 	}
 	group.Go(func() error { return p.certs.Run(background) })
 	return awaitCRDs(ctx, p.direct, established, p.probes.notReady)
 }
 
-// drain waits for the end of the work, gives up readiness, and returns when the shutdown delay or the background is over.
+// drain waits for the end of the work, gives up readiness, and returns when the shutdown delay is over and the clients have let go
+// of their connections, or the background is over. Without a delay nobody is waited for.
 func (p *process) drain(work, background context.Context) {
 	<-work.Done()
 	p.probes.notReady(errStopping)
 	p.webhooks.drain()
+	if p.options.shutdownDelay == 0 {
+		return
+	}
 	timer := time.NewTimer(p.options.shutdownDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		if !p.hurried.Load() {
+			p.webhooks.awaitUnused(background)
+		}
 	case <-background.Done():
 	}
 }

@@ -158,6 +158,7 @@ func TestLife(t *testing.T) {
 	g.Expect(m.command.Wait()).To(gomega.Succeed())
 	g.Expect(time.Since(told)).To(gomega.BeNumerically("~", 4*time.Second, time.Second))
 	g.Expect(m.stderr.String()).NotTo(gomega.ContainSubstring("\nmanager: "))
+	g.Expect(m.stderr.String()).NotTo(gomega.ContainSubstring("leader election lost"), "an orderly end is no error")
 }
 
 // A manager that is told to stop while it still waits ends well.
@@ -168,23 +169,6 @@ func TestStopWhileWaiting(t *testing.T) {
 	g.Expect(m.command.Process.Signal(syscall.SIGTERM)).To(gomega.Succeed())
 	g.Expect(m.command.Wait()).To(gomega.Succeed())
 	g.Expect(m.stderr.String()).NotTo(gomega.ContainSubstring("\nmanager: "))
-}
-
-// A port that is taken ends the manager with a line that names the flag.
-func TestOccupiedMetricsPort(t *testing.T) {
-	g := gomega.NewWithT(t)
-	plane := controlplane.Attach(t)
-	c, err := certs.NewClient(plane.RESTConfig())
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	installCRDs(t, c)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	defer taken.Close()
-	m := startManager(t, plane.Kubeconfig(), "--namespace=default", "--metrics-bind-address="+taken.Addr().String(), "--shutdown-delay=1m")
-	g.Expect(m.command.Wait()).NotTo(gomega.Succeed())
-	g.Expect(m.command.ProcessState.ExitCode()).To(gomega.Equal(exitFailure))
-	lines := strings.Split(strings.TrimSpace(m.stderr.String()), "\n")
-	g.Expect(lines[len(lines)-1]).To(gomega.And(gomega.HavePrefix("manager: "), gomega.ContainSubstring("--metrics-bind-address")))
 }
 
 // O-05: every object is stored in the older version, and nothing runs that could convert it. One manager starts, becomes ready

@@ -7,12 +7,16 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // started is a webhook server with a certificate of its own, and a client that trusts it.
@@ -21,20 +25,27 @@ type started struct {
 	client *http.Client
 	// dials counts the connections of the client.
 	dials int
+	// said is what the server logs at any level.
+	said  *output
 	stop  context.CancelFunc
 	ended chan error
 }
 
-func startServer(t *testing.T, tlsVersion string) *started {
+func startServer(t testing.TB, tlsVersion string, mutations ...func(*webhookServer)) *started {
 	t.Helper()
 	server, err := listenWebhooks(t.Context(), &options{webhookHost: "127.0.0.1", tlsVersion: tlsVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, mutate := range mutations {
+		mutate(server)
+	}
 	certificate := selfSigned(t)
 	server.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil }
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	s := &started{server: server, stop: stop, ended: make(chan error, 1)}
+	s := &started{server: server, said: &output{}, ended: make(chan error, 1)}
+	logger := funcr.New(func(_, args string) { fmt.Fprintln(s.said, args) }, funcr.Options{Verbosity: 10})
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(log.IntoContext(context.WithoutCancel(t.Context()), logger))
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate.Leaf)
 	s.client = &http.Client{Transport: &http.Transport{
@@ -47,13 +58,13 @@ func startServer(t *testing.T, tlsVersion string) *started {
 	}}
 	go func() { s.ended <- server.Serve(ctx) }()
 	t.Cleanup(func() {
-		stop()
+		s.stop()
 		s.client.CloseIdleConnections()
 	})
 	return s
 }
 
-func (s *started) get(t *testing.T, path string) string {
+func (s *started) get(t testing.TB, path string) string {
 	t.Helper()
 	response, err := s.client.Get("https://" + s.server.address() + path)
 	if err != nil {
@@ -70,7 +81,7 @@ func (s *started) get(t *testing.T, path string) string {
 	return string(body)
 }
 
-func selfSigned(t *testing.T) *tls.Certificate {
+func selfSigned(t testing.TB) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -109,6 +120,44 @@ func TestDrainMovesClientsAway(t *testing.T) {
 	}
 	if s.dials < 3 {
 		t.Errorf("%d connections after draining began: clients are kept", s.dials)
+	}
+}
+
+// A connection that nobody uses is not ended by the server: a request may be on its way. The client ends it.
+func TestDrainWaitsForIdleConnections(t *testing.T) {
+	s := startServer(t, "1.3")
+	s.server.Register("/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answer") }))
+	s.get(t, "/x")
+	s.server.drain()
+	unused := make(chan struct{})
+	go func() {
+		defer close(unused)
+		s.server.awaitUnused(t.Context())
+	}()
+	select {
+	case <-unused:
+		t.Fatal("an open connection was not waited for")
+	case <-time.After(3 * unusedPoll):
+	}
+	s.client.CloseIdleConnections()
+	select {
+	case <-unused:
+	case <-time.After(soon):
+		t.Fatal("still waiting without a connection")
+	}
+}
+
+// A connection that has been used for long is given up without a failed request, so that clients spread over the replicas.
+func TestConnectionAge(t *testing.T) {
+	for age, want := range map[time.Duration]int{0: 1, time.Nanosecond: 4, time.Hour: 1} {
+		s := startServer(t, "1.3", func(s *webhookServer) { s.connectionAge = age })
+		s.server.Register("/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answer") }))
+		for range 4 {
+			s.get(t, "/x")
+		}
+		if s.dials != want {
+			t.Errorf("%d connections at age %s, want %d", s.dials, age, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,6 +13,8 @@ import (
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
 	"github.com/example/workload-operator/controllers"
+	"github.com/example/workload-operator/controllers/migration"
+	"github.com/example/workload-operator/controllers/migration/unattended"
 	"github.com/example/workload-operator/conversion"
 	"github.com/example/workload-operator/webhooks"
 )
@@ -28,16 +31,23 @@ func newScheme() (*runtime.Scheme, error) {
 
 // serve puts everything that the API server calls on the webhook server.
 func serve(mgr ctrl.Manager) error {
-	mgr.GetWebhookServer().Register("/convert", conversion.NewHandler(conversion.HandlerOptions{Registerer: metrics.Registry}))
+	mgr.GetWebhookServer().Register(conversionPath, conversion.NewHandler(conversion.HandlerOptions{Registerer: metrics.Registry}))
 	if err := webhooks.Setup(mgr); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	return nil
 }
 
-// reconcile adds the controllers.
-func reconcile(mgr ctrl.Manager, o *options) error {
-	if err := controllers.Setup(mgr, controllers.Options{MaxConcurrentReconciles: o.concurrency}); err != nil {
+// reconcile adds the controllers. settled says why stored objects should not be migrated now.
+func reconcile(mgr ctrl.Manager, o *options, settled func(context.Context) error) error {
+	options := controllers.Options{
+		MaxConcurrentReconciles: o.concurrency,
+		Migration: unattended.Options{
+			CRDs: crdNames, ReportOnly: !o.autoMigrate,
+			Engine: migration.Options{Ready: settled},
+		},
+	}
+	if err := controllers.Setup(mgr, options); err != nil {
 		return fmt.Errorf("setting up the controllers: %w", err)
 	}
 	return nil

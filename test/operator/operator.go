@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,6 +48,8 @@ type Options struct {
 	Host string
 	// Args are further arguments of the manager.
 	Args []string
+	// Without says which objects are not installed; nil installs all.
+	Without func(*unstructured.Unstructured) bool
 }
 
 // Operator is the operator on a cluster, with its manager running or stopped.
@@ -90,6 +93,9 @@ func (o *Operator) On(ctx context.Context, plane *controlplane.Plane) error {
 	objects, err := render(ctx, plane.Kubectl(), filepath.Join(o.options.Root, "config", "default"))
 	if err != nil {
 		return err
+	}
+	if o.options.Without != nil {
+		objects = slices.DeleteFunc(objects, o.options.Without)
 	}
 	o.objects, err = adapt(objects, endpoint{host: o.options.Host, port: int64(o.ports.webhook)})
 	return err
@@ -143,6 +149,17 @@ func (o *Operator) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 
 // Start runs the manager as the service account of the manifests and waits until it is ready.
 func (o *Operator) Start(ctx context.Context) error {
+	if err := o.Launch(); err != nil {
+		return err
+	}
+	if err := o.WaitReady(ctx); err != nil {
+		return errors.Join(err, o.Stop())
+	}
+	return nil
+}
+
+// Launch runs the manager as the service account of the manifests.
+func (o *Operator) Launch() error {
 	command := exec.Command(o.options.Manager, append([]string{
 		"--kubeconfig=" + o.kubeconfig,
 		"--namespace=" + Namespace,
@@ -158,14 +175,16 @@ func (o *Operator) Start(ctx context.Context) error {
 		return err
 	}
 	o.manager = manager
-	if err := o.waitReady(ctx); err != nil {
-		return errors.Join(err, o.Stop())
-	}
 	return nil
 }
 
-// waitReady asks /readyz until it says yes. The last refusal is part of the error.
-func (o *Operator) waitReady(ctx context.Context) error {
+// Readiness asks /readyz once. The error is why the manager is not ready.
+func (o *Operator) Readiness(ctx context.Context) error {
+	return get(ctx, "http://"+address(o.ports.probes)+"/readyz?verbose")
+}
+
+// WaitReady asks /readyz until it says yes. The last refusal is part of the error.
+func (o *Operator) WaitReady(ctx context.Context) error {
 	reason := errors.New("no answer yet")
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
@@ -173,7 +192,7 @@ func (o *Operator) waitReady(ctx context.Context) error {
 			return false, o.manager.Ended()
 		default:
 		}
-		reason = get(ctx, "http://"+address(o.ports.probes)+"/readyz?verbose")
+		reason = o.Readiness(ctx)
 		return reason == nil, nil
 	})
 	if wait.Interrupted(err) {
@@ -204,6 +223,9 @@ func get(ctx context.Context, url string) error {
 
 // Log is the path of the manager's log, which survives restarts.
 func (o *Operator) Log() string { return o.manager.Log() }
+
+// PID is the number of the manager's process.
+func (o *Operator) PID() int { return o.manager.PID() }
 
 // Done is closed when the manager has ended; Ended then says how.
 func (o *Operator) Done() <-chan struct{} { return o.manager.Done() }

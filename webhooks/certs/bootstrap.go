@@ -34,22 +34,26 @@ func (c *Certificates) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	mode := c.decide(ctx, secret, targets)
 	o := c.observation(secret, targets)
-	decision := c.options.Source.Next(o)
-	// What is not urgent is left to the leader.
-	if decision.Step != StepNone && (o.secret == nil || judge(o.secret, o.names, o.now) != nil) {
-		if secret, err = c.write(ctx, secret, decision.Step, o); err != nil {
-			return err
+	if !mode.follows() {
+		decision := plan(o, c.options.Lifetimes)
+		// What is not urgent is left to the leader.
+		if decision.Step != StepNone && (o.secret == nil || judge(o.secret, o.names, o.now) != nil) {
+			if secret, err = c.write(ctx, secret, decision.Step, o); err != nil {
+				return err
+			}
+			o.secret = decode(secret.Data)
 		}
-		o.secret = decode(secret.Data)
 	}
-	if o.secret == nil {
+	problem := c.problemWith(mode, o)
+	c.complain(ctx, mode, secret, problem)
+	if problem != nil {
 		return nil
 	}
-	if !c.adopt(ctx, o.secret) {
-		return nil
-	}
-	return c.publish(ctx, o.secret, targets)
+	bundle, _ := bundleOf(mode, o, targets, c.options.Lifetimes)
+	c.serve(ctx, o.secret)
+	return c.publish(ctx, bundle, targets)
 }
 
 // fetchTargets reads the targets that exist.

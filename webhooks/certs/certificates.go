@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -35,8 +37,10 @@ type Options struct {
 	CRDs, ValidatingWebhookConfigurations, MutatingWebhookConfigurations []string
 	// Address is the host and port that the webhook server listens on, for the readiness check to dial.
 	Address string
-	// Source decides about the certificate; SelfManaged with the default lifetimes when nil.
-	Source Source
+	// Mode says who makes the certificate; ModeAuto when empty.
+	Mode Mode
+	// Lifetimes are those of a self-managed certificate; zero values mean the defaults. Settle matters in every mode.
+	Lifetimes Lifetimes
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 }
@@ -55,10 +59,14 @@ type Certificates struct {
 	leading atomic.Bool
 
 	serving atomic.Pointer[material]
+	// problem is what is wrong with the Secret, nil when nothing is.
+	problem atomic.Pointer[Violation]
 	trust   trust
 
 	// These belong to the goroutine of Bootstrap and then Run.
-	complaint    string
+	mode         Mode
+	bundles      string
+	bundlesSince time.Time
 	differsSince time.Time
 }
 
@@ -74,9 +82,10 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 
 // New returns Certificates that hold none yet.
 func New(c client.WithWatch, o Options) *Certificates {
-	if o.Source == nil {
-		o.Source = SelfManaged{Lifetimes{Authority: DefaultAuthorityLifetime, Leaf: DefaultLeafLifetime, Settle: DefaultSettle}}
-	}
+	o.Mode = cmp.Or(o.Mode, ModeAuto)
+	o.Lifetimes.Authority = cmp.Or(o.Lifetimes.Authority, DefaultAuthorityLifetime)
+	o.Lifetimes.Leaf = cmp.Or(o.Lifetimes.Leaf, DefaultLeafLifetime)
+	o.Lifetimes.Settle = cmp.Or(o.Lifetimes.Settle, DefaultSettle)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -105,7 +114,7 @@ func New(c client.WithWatch, o Options) *Certificates {
 func (c *Certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	m := c.serving.Load()
 	if m == nil {
-		return nil, fmt.Errorf("no serving certificate yet: waiting for %s", c.secretName())
+		return nil, c.nothingYet()
 	}
 	return m.pair, nil
 }
@@ -131,13 +140,40 @@ func (c *Certificates) secretName() string {
 	return "Secret " + c.options.Namespace + "/" + c.options.SecretName
 }
 
+// nothingYet is the error of a replica that has no certificate to serve.
+func (c *Certificates) nothingYet() error {
+	if v := c.problem.Load(); v != nil {
+		return fmt.Errorf("no serving certificate yet: %s: %w", c.secretName(), v)
+	}
+	return fmt.Errorf("no serving certificate yet: waiting for %s", c.secretName())
+}
+
+// decide settles on the mode for what was found, and tells when it changes.
+func (c *Certificates) decide(ctx context.Context, secret *corev1.Secret, targets []client.Object) Mode {
+	mode, why := c.options.Mode, "asked for"
+	if mode == ModeAuto {
+		mode, why = choose(c.mode, secret, targets)
+	}
+	if mode != c.mode {
+		log.FromContext(ctx).Info("Chose the certificate mode", "mode", mode, "because", why)
+	}
+	c.mode = mode
+	return mode
+}
+
 // observation is the input of every decision, for the Secret as given.
 func (c *Certificates) observation(secret *corev1.Secret, targets []client.Object) Observation {
 	o := Observation{serving: c.serving.Load(), names: c.names, published: true, now: c.options.Now()}
+	if sum := sumOf(targets); sum != c.bundles || c.bundlesSince.IsZero() {
+		c.bundles, c.bundlesSince = sum, o.now
+	}
+	o.bundlesSince = c.bundlesSince
+	o.servingTrusted = allVouch(targets, o.serving, o.now)
 	if secret == nil {
 		return o
 	}
 	o.secret = decode(secret.Data)
+	o.secretTrusted = allVouch(targets, o.secret, o.now)
 	bundle := o.secret.bundlePEM()
 	for _, target := range targets {
 		o.published = o.published && holds(target, bundle)

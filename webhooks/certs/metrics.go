@@ -11,6 +11,11 @@ var (
 		Help: "When the certificate in use ends, as Unix time, by role: serving, authority (the first to end of those published).",
 	}, []string{"role"})
 
+	unusable = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "workload_operator_certificate_secret_unusable",
+		Help: "1 while the certificate Secret is missing or holds what cannot be served. What was served before is served on.",
+	})
+
 	injections = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "workload_operator_certificate_injections_total",
 		Help: "Writes of a caBundle, by kind and name of the object.",
@@ -23,7 +28,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(expiry, injections, rotations)
+	metrics.Registry.MustRegister(expiry, unusable, injections, rotations)
 }
 
 // recordExpiry shows the ends of what is served from now on.

@@ -50,6 +50,10 @@ type Observation struct {
 	names []string
 	// published says that every target holds exactly the bundle of the Secret.
 	published bool
+	// secretTrusted and servingTrusted say that every target vouches for the certificate of the Secret, or for what is served.
+	secretTrusted, servingTrusted bool
+	// bundlesSince is since when this replica has seen the targets with the bundles that they hold.
+	bundlesSince time.Time
 	// now is the time of the decision.
 	now time.Time
 }

@@ -11,6 +11,8 @@ type Reason string
 
 // Reasons, in the order in which they are looked for.
 const (
+	// ReasonMissing shows when there is no Secret.
+	ReasonMissing Reason = "Missing"
 	// ReasonBundleUnreadable shows when ca.crt is missing, is not PEM, or holds no certificate.
 	ReasonBundleUnreadable Reason = "BundleUnreadable"
 	// ReasonKeyPairUnreadable shows when tls.crt or tls.key is missing or damaged, or when they do not belong together.

@@ -28,7 +28,7 @@ var _ healthz.Checker = (*Certificates)(nil).Ready
 func (c *Certificates) Ready(request *http.Request) error {
 	m := c.serving.Load()
 	if m == nil {
-		return fmt.Errorf("no serving certificate yet: waiting for %s", c.secretName())
+		return c.nothingYet()
 	}
 	now := c.options.Now()
 	if v := judge(m, c.names, now); v != nil {
@@ -50,7 +50,11 @@ func (c *Certificates) untrusted(m *material, now time.Time) error {
 		if target == nil {
 			continue
 		}
-		if err := vouches(target, m, now); err != nil {
+		err := vouches(target, m, now)
+		if err != nil && injected(target) {
+			return fmt.Errorf("%s %s: %w; the cainjector of cert-manager writes it, since the object is annotated so", w.kind, w.name, err)
+		}
+		if err != nil {
 			return fmt.Errorf("%s %s: %w", w.kind, w.name, err)
 		}
 	}

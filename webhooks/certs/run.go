@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,30 +72,57 @@ func (c *Certificates) pass(ctx context.Context) time.Duration {
 
 func (c *Certificates) advance(ctx context.Context) (time.Duration, error) {
 	secret, targets := c.lastSeen()
+	mode := c.decide(ctx, secret, targets)
 	o := c.observation(secret, targets)
-	servable := o.secret != nil && c.adopt(ctx, o.secret)
+	// Whoever serves nothing waits for nobody.
+	first := o.serving == nil
+	again := c.adopt(ctx, mode, secret, &o)
 	leading := c.leading.Load()
-
-	again := longest
-	if leading {
-		decision := c.options.Source.Next(o)
+	if leading && !mode.follows() {
+		decision := plan(o, c.options.Lifetimes)
 		if decision.Step != StepNone {
 			_, err := c.write(ctx, secret, decision.Step, o)
 			return retryDelay, err
 		}
-		again = decision.Again
+		again = min(again, decision.Again)
 	}
-	if !servable || o.published || !c.options.Source.Publishes() {
+	if c.problem.Load() != nil {
+		if !mode.follows() || o.serving == nil {
+			return again, nil
+		}
+		// What is served on stays trusted, whatever becomes of the Secret.
+		o.secret = o.serving
+	}
+	bundle, until := bundleOf(mode, o, targets, c.options.Lifetimes)
+	again = min(again, until)
+	if !slices.ContainsFunc(targets, func(t client.Object) bool { return !injected(t) && !holds(t, bundle) }) {
 		c.differsSince = time.Time{}
 		return again, nil
 	}
 	if c.differsSince.IsZero() {
 		c.differsSince = o.now
 	}
-	if wait := c.differsSince.Add(followerDelay).Sub(o.now); !leading && wait > 0 {
-		return wait, nil
+	if wait := c.differsSince.Add(followerDelay).Sub(o.now); !leading && !first && wait > 0 {
+		return min(again, wait), nil
 	}
-	return again, c.publishIfCurrent(ctx, secret, o.secret, targets)
+	return again, c.publishIfCurrent(ctx, secret, bundle, targets)
+}
+
+// adopt goes over to the certificate of the Secret if that is possible by now. It returns when to look again at the latest.
+func (c *Certificates) adopt(ctx context.Context, mode Mode, secret *corev1.Secret, o *Observation) time.Duration {
+	problem := c.problemWith(mode, *o)
+	c.complain(ctx, mode, secret, problem)
+	if problem != nil {
+		return longest
+	}
+	if mode.follows() {
+		if now, again := takeUp(*o, c.options.Lifetimes); !now {
+			return again
+		}
+	}
+	c.serve(ctx, o.secret)
+	o.serving = o.secret
+	return longest
 }
 
 // lastSeen is the Secret, nil when there is none, and the targets that exist, as the watches last saw them.
@@ -109,28 +137,18 @@ func (c *Certificates) lastSeen() (*corev1.Secret, []client.Object) {
 	return secret, targets
 }
 
-// adopt serves the material if it can be served, and says whether it can.
-func (c *Certificates) adopt(ctx context.Context, m *material) bool {
-	logger := log.FromContext(ctx)
-	if v := judge(m, c.names, c.options.Now()); v != nil {
-		if c.complaint != v.Message {
-			c.complaint = v.Message
-			logger.Info("The certificate Secret cannot be served", "secret", c.options.SecretName, "reason", v.Reason, "problem", v.Message)
-		}
-		return false
-	}
-	c.complaint = ""
+// serve makes the material what this replica serves.
+func (c *Certificates) serve(ctx context.Context, m *material) {
 	former := c.serving.Swap(m)
 	if former == nil || !former.leaf().Equal(m.leaf()) {
-		logger.Info("Serving a new certificate", "serial", m.leaf().SerialNumber.Text(16), "expires", m.leaf().NotAfter)
+		log.FromContext(ctx).Info("Serving a new certificate", "serial", m.leaf().SerialNumber.Text(16), "expires", m.leaf().NotAfter)
 	}
 	recordExpiry(m)
-	return true
 }
 
 // write carries out a step on the Secret as it was seen; nil means that there was none.
 func (c *Certificates) write(ctx context.Context, seen *corev1.Secret, step Step, o Observation) (*corev1.Secret, error) {
-	data, err := c.options.Source.Issue(step, o)
+	data, err := issue(step, o, c.options.Lifetimes)
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s of the certificate: %w", step, err)
 	}
@@ -139,7 +157,7 @@ func (c *Certificates) write(ctx context.Context, seen *corev1.Secret, step Step
 		secret.ObjectMeta = metav1.ObjectMeta{
 			Namespace: c.options.Namespace,
 			Name:      c.options.SecretName,
-			Labels:    map[string]string{"app.kubernetes.io/managed-by": "workload-operator"},
+			Labels:    map[string]string{ownerLabel: ownerValue},
 		}
 		secret.Type = corev1.SecretTypeOpaque
 		secret.Data = data
@@ -160,24 +178,31 @@ func (c *Certificates) write(ctx context.Context, seen *corev1.Secret, step Step
 // publishIfCurrent publishes unless the Secret has moved on since the watch saw it: an older bundle must not replace a newer one.
 // The targets were seen before the Secret is read here, and their writes carry the resourceVersion they were seen at, so
 // whoever publishes a newer bundle in between makes ours fail with a conflict.
-func (c *Certificates) publishIfCurrent(ctx context.Context, seen *corev1.Secret, m *material, targets []client.Object) error {
+func (c *Certificates) publishIfCurrent(ctx context.Context, seen *corev1.Secret, bundle []byte, targets []client.Object) error {
 	live, err := c.fetchSecret(ctx)
 	if err != nil {
 		return err
 	}
-	if live == nil || live.ResourceVersion != seen.ResourceVersion {
+	if versionOf(live) != versionOf(seen) {
 		return nil
 	}
-	return c.publish(ctx, m, targets)
+	return c.publish(ctx, bundle, targets)
 }
 
-// publish puts the bundle into the targets that do not hold it.
-func (c *Certificates) publish(ctx context.Context, m *material, targets []client.Object) error {
-	if !c.options.Source.Publishes() {
-		return nil
+// versionOf is empty when there is no Secret.
+func versionOf(secret *corev1.Secret) string {
+	if secret == nil {
+		return ""
 	}
-	bundle := m.bundlePEM()
+	return secret.ResourceVersion
+}
+
+// publish puts the bundle into the targets that do not hold it, except those that are the cainjector's to write.
+func (c *Certificates) publish(ctx context.Context, bundle []byte, targets []client.Object) error {
 	for _, target := range targets {
+		if injected(target) {
+			continue
+		}
 		patch, err := patchFor(target, bundle)
 		if err != nil {
 			return fmt.Errorf("preparing the caBundle of %s: %w", target.GetName(), err)

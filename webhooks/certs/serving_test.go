@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // O-01, in memory: certificates change while clients connect, and no handshake fails.
@@ -48,16 +50,16 @@ func TestSwapUnderLoad(t *testing.T) {
 		})
 	}
 	for i := 0; handshakes.Load() < 400 && !t.Failed(); i++ {
-		c.adopt(t.Context(), []*material{second, first}[i%2])
+		c.serve(t.Context(), []*material{second, first}[i%2])
 	}
-	c.adopt(t.Context(), second)
+	c.serve(t.Context(), second)
 	close(stop)
 	clients.Wait()
 	if n := seenSecond.Load(); n == 0 || n == handshakes.Load() {
 		t.Errorf("%d of %d handshakes met the second certificate: nothing was swapped", n, handshakes.Load())
 	}
 	// The negative control of the loop above: a certificate that the clients do not trust must be noticed.
-	c.adopt(t.Context(), decode(base(t)))
+	c.serve(t.Context(), decode(base(t)))
 	if _, err := tls.Dial("tcp", address, client); err == nil {
 		t.Error("a certificate of an unknown authority was accepted")
 	}
@@ -67,16 +69,25 @@ func TestSwapUnderLoad(t *testing.T) {
 func TestAdoptIgnoresWhatCannotBeServed(t *testing.T) {
 	c := New(nil, Options{ServiceName: "hooks", Namespace: "ops", Now: func() time.Time { return epoch }})
 	good := base(t)
-	if !c.adopt(t.Context(), decode(good)) {
+	if !adopted(t, c, good) {
 		t.Fatal("a good Secret was refused")
 	}
-	if c.adopt(t.Context(), decode(with(good, KeyPrivateKey, base(t)[KeyPrivateKey]))) {
+	if adopted(t, c, with(good, KeyPrivateKey, base(t)[KeyPrivateKey])) {
 		t.Error("a key that does not match was taken")
 	}
 	pair, err := c.GetCertificate(nil)
 	if err != nil || !pair.Leaf.Equal(decode(good).leaf()) {
 		t.Errorf("GetCertificate = %v, want the old one", err)
 	}
+}
+
+// adopted says whether the content of a Secret is served after it was seen.
+func adopted(t *testing.T, c *Certificates, data map[string][]byte) bool {
+	t.Helper()
+	secret := &corev1.Secret{Data: data}
+	o := c.observation(secret, nil)
+	c.adopt(t.Context(), ModeSelfManaged, secret, &o)
+	return c.problem.Load() == nil
 }
 
 func TestReady(t *testing.T) {
@@ -94,7 +105,7 @@ func TestReady(t *testing.T) {
 	}
 	expect("no serving certificate yet: waiting for Secret ops/s")
 	c.options.Address = "127.0.0.1:1"
-	c.adopt(t.Context(), decode(base(t)))
+	c.serve(t.Context(), decode(base(t)))
 	expect("waiting for the first look")
 	c.synced.Store(true)
 	expect("dialing our own webhook port")
@@ -109,7 +120,7 @@ func TestDial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.adopt(t.Context(), decode(data))
+	c.serve(t.Context(), decode(data))
 	c.options.Address = serveWith(t, c)
 	if err := c.dial(t.Context(), c.serving.Load()); err != nil {
 		t.Errorf("dial: %v", err)
