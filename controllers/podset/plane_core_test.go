@@ -233,7 +233,7 @@ func TestLongList(t *testing.T) {
 // TestMinReadySeconds is P-21.
 func TestMinReadySeconds(t *testing.T) {
 	w := newWorld(t)
-	seconds := short(3, 30)
+	seconds := short(6, 30) // long enough for a slow machine to look before it is over
 	w.create(base("web", replicas(1), func(p *batchv1.PodSet) { p.Spec.MinReadySeconds = int32(seconds) }))
 	w.reaches("web", "ready", func(p *batchv1.PodSet) bool { return p.Status.ReadyReplicas == 1 })
 	w.Expect(w.read("web").Status.AvailableReplicas).To(BeZero())

@@ -30,6 +30,7 @@ var (
 	rate        = flag.Int("rate", 50, "requests per second of the load")
 	leaves      = flag.Int("leaves", 2, "rotations of the serving certificate")
 	authorities = flag.Int("authorities", 1, "rotations of the authority")
+	overlap     = flag.Duration("overlap", 4*time.Second, "how long old and new authority overlap; a request that lasts longer can fail")
 	restarts    = flag.Int("restarts", 1, "rolling restarts of both replicas")
 	handover    = flag.Duration("handover", 10*time.Second, "how long a change of the leader may take; on a machine of its own, two seconds")
 	strangers   = flag.Int("strangers", 500, "Pods that are not ours, and half as many Secrets, for the test of memory")

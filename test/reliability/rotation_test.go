@@ -17,12 +17,14 @@ import (
 
 // hurried are the arguments for rotations that follow each other closely, with connections that last a second, so that the
 // API server meets each new certificate at once.
-var hurried = []string{"--certificate-mode=self-managed", "--authority-overlap=2s", "--webhook-connection-age=1s"}
+func hurried() []string {
+	return []string{"--certificate-mode=self-managed", "--authority-overlap=" + overlap.String(), "--webhook-connection-age=1s"}
+}
 
 // O-01: leaf and authority are replaced again and again while requests of every sort come in, and none fails.
 func TestRotationUnderLoad(t *testing.T) {
 	s := attach(t)
-	s.reset(t, hurried...)
+	s.reset(t, hurried()...)
 	l := startLoad(t, s)
 	connections := s.balancer.accepted.Load()
 	for range *leaves {
@@ -50,7 +52,7 @@ func TestRotationWithoutOverlapFails(t *testing.T) {
 		return
 	}
 	s := attach(t)
-	s.reset(t, hurried...)
+	s.reset(t, hurried()...)
 	l := startLoad(t, s)
 	for range 5 {
 		old := s.secret(t).Data["tls.crt"]
@@ -135,8 +137,12 @@ func (s *site) awaitServed(t *testing.T, old []byte) {
 			return err
 		}
 		for i, r := range s.replicas {
-			if got, err := r.leaf(); err != nil || !got.Equal(want) {
-				return fmt.Errorf("replica %d serves another certificate (%v)", i, err)
+			got, err := r.leaf()
+			if err != nil {
+				return fmt.Errorf("replica %d: %w", i, err)
+			}
+			if !got.Equal(want) {
+				return fmt.Errorf("replica %d serves another certificate", i)
 			}
 		}
 		return nil

@@ -46,9 +46,7 @@ func (c *Certificates) bootstrap(ctx context.Context) error {
 			o.secret = decode(secret.Data)
 		}
 	}
-	problem := c.problemWith(mode, o)
-	c.complain(ctx, mode, secret, problem)
-	if problem != nil {
+	if !c.usable(ctx, mode, secret, o) {
 		return nil
 	}
 	bundle, _ := bundleOf(mode, o, targets, c.options.Lifetimes)

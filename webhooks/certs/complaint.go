@@ -11,6 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// usable says whether the Secret can be served, and tells when it cannot.
+func (c *Certificates) usable(ctx context.Context, mode Mode, secret *corev1.Secret, o Observation) bool {
+	problem := c.problemWith(mode, o)
+	c.complain(ctx, mode, secret, problem)
+	return problem == nil
+}
+
 // problemWith says why the Secret cannot be served, with advice to whoever writes it; nil when it can.
 func (c *Certificates) problemWith(mode Mode, o Observation) *Violation {
 	if o.secret == nil {

@@ -114,7 +114,8 @@ func switchDue(o Observation, l Lifetimes) (Decision, bool) {
 		// The change of a target wakes us.
 		return Decision{Again: longest}, true
 	}
-	if wait := untilSettled(o.secret.signer, o.now, l); wait > 0 {
+	// Publishing may have taken long; API servers learn of it only then.
+	if wait := max(untilSettled(o.secret.signer, o.now, l), o.bundlesSince.Add(l.Settle).Sub(o.now)); wait > 0 {
 		return Decision{Again: wait}, true
 	}
 	return Decision{Step: StepSwitchLeaf}, true

@@ -18,7 +18,7 @@ func TestPlan(t *testing.T) {
 		secret    map[string][]byte
 		serving   map[string][]byte
 		published bool
-		at        time.Duration
+		since, at time.Duration
 		want      Decision
 	}{
 		"Fresh": {reason: "nothing until two thirds of the leaf's life",
@@ -57,6 +57,8 @@ func TestPlan(t *testing.T) {
 			secret: inRotation, published: true, at: 50 * time.Second, want: Decision{Again: 10 * time.Second}},
 		"RotatingSettled": {reason: "O-01",
 			secret: inRotation, published: true, at: time.Minute, want: Decision{Step: StepSwitchLeaf}},
+		"RotatingPublishedLate": {reason: "O-01: what counts is when the last target was written",
+			secret: inRotation, published: true, since: 70 * time.Second, at: 80 * time.Second, want: Decision{Again: 50 * time.Second}},
 		"SwitchedUnsettled": {reason: "O-01: other replicas may still serve the old leaf",
 			secret: switched, published: true, at: 30 * time.Second, want: Decision{Again: 30 * time.Second}},
 		"SwitchedSettled": {reason: "O-01",
@@ -64,7 +66,7 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := Observation{names: names, published: tc.published, now: epoch.Add(tc.at)}
+			o := Observation{names: names, published: tc.published, bundlesSince: epoch.Add(tc.since), now: epoch.Add(tc.at)}
 			if tc.secret != nil {
 				o.secret = decode(tc.secret)
 			}

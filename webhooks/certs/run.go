@@ -110,9 +110,7 @@ func (c *Certificates) advance(ctx context.Context) (time.Duration, error) {
 
 // adopt goes over to the certificate of the Secret if that is possible by now. It returns when to look again at the latest.
 func (c *Certificates) adopt(ctx context.Context, mode Mode, secret *corev1.Secret, o *Observation) time.Duration {
-	problem := c.problemWith(mode, *o)
-	c.complain(ctx, mode, secret, problem)
-	if problem != nil {
+	if !c.usable(ctx, mode, secret, *o) {
 		return longest
 	}
 	if mode.follows() {
