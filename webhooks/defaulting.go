@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	appv1 "github.com/example/workload-operator/apis/app/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/conversion"
 )
@@ -43,7 +44,7 @@ func (r Request) inOlderVersion() bool {
 //   - On an update through an older version, the fields that this version cannot show are those of r.Old, whatever the
 //     client sent.
 //   - The annotation that carries such fields in older versions does not stay on a v1 object.
-//   - A readiness probe over HTTP without a port asks the port that the container listens on.
+//   - A readiness probe of a WebApp over HTTP without a port asks the port that the container listens on.
 //
 // An object created in an older version with a value that conversion cannot read is left alone. The schema of that version refuses
 // it, and must see it for that: after a change of ours the API server would fill in a default in its place.
@@ -62,12 +63,10 @@ func Default(r Request) ([]byte, error) {
 			return nil, fmt.Errorf("taking fields that %s cannot show from the stored object: %w", r.Version, err)
 		}
 	}
-	for _, step := range []func(json.RawMessage) (json.RawMessage, error){withoutV1Fields, withReadinessPort} {
-		if object, err = step(object); err != nil {
-			return nil, err
-		}
+	if object, err = withoutV1Fields(object); err != nil || r.Kind.Group != appv1.GroupVersion.Group {
+		return object, err
 	}
-	return object, nil
+	return withReadinessPort(object)
 }
 
 // unreadable are the values that the client wrote in an older version and conversion could only set aside, as far as they were not
@@ -107,8 +106,8 @@ func withoutV1Fields(object json.RawMessage) (json.RawMessage, error) {
 // portNumber matches a JSON number that can be a port. Anything else in a port field is for the schema to refuse.
 var portNumber = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
 
-// withReadinessPort fills the port of a readiness probe over HTTP for kinds that have a port. In v1alpha1 a health check
-// is a path alone, so without this no such object could be stored.
+// withReadinessPort fills the port of a WebApp's readiness probe over HTTP. In v1alpha1 a health check is a path alone, so
+// without this no such object could be stored.
 func withReadinessPort(object json.RawMessage) (json.RawMessage, error) {
 	spec := valueAt(object, "spec")
 	httpGet := []string{"spec", "probes", "readiness", "httpGet"}

@@ -24,6 +24,7 @@ func TestDefault(t *testing.T) {
 		"port":            {"A-19: unset targetPort means port, and stays unset", webApp, []string{noPort, `{"spec": {"port": 81}}`}, `[{"op":"add","path":"/spec/probes/readiness/httpGet/port","value":81}]`},
 		"neither":         {"80 is the schema's default for port", webApp, []string{noPort, `{"spec": {"port": null}}`}, `[{"op":"add","path":"/spec/probes/readiness/httpGet/port","value":80}]`},
 		"not a port":      {"a wrong value is for the schema to refuse", webApp, []string{noPort, `{"spec": {"port": "http"}}`}, `[{"op":"add","path":"/spec/probes/readiness/httpGet/port","value":80}]`},
+		"a PodSet":        {"it has no port of its own", podSet, []string{noPort}, ``},
 		"another handler": {"only HTTP probes have this default", webApp, []string{`{"spec": {"probes": {"readiness": {"httpGet": null, "tcpSocket": {}}}}}`}, ``},
 		"another probe":   {"v1alpha1 knows readiness only", webApp, []string{`{"spec": {"probes": {"liveness": {"httpGet": {"path": "/"}}}}}`}, ``},
 		"PodSet":          {"has no port to take", podSet, nil, ``},

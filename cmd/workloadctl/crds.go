@@ -44,6 +44,9 @@ ValidatingAdmissionPolicy that is installed with the operator.
 makes the API server fill its caches anew. The conversion stanza stays as it is, with its Service and caBundle. Where there
 is none, it is that of the operator's webhook configuration, or names --webhook-service if no operator is installed.
 
+The step back to R1 waits until v1 has been served for a minute. The owner references of Deployments and Pods name v1, and a
+garbage collector that has not seen the owners yet would delete what they own once v1 is gone.
+
 ` + exitCodesHelp
 
 const crdsExample = `  # What would step R4 look like?
@@ -159,12 +162,18 @@ func (o *crdsOptions) print(w io.Writer, crds []*apiextensionsv1.CustomResourceD
 // take brings every definition to the step, or none: all are judged before the first is written.
 func (t *stepTaker) take(ctx context.Context, w io.Writer, step config.Step, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	var refusals []error
+	var changes []*stepChange
 	for _, crd := range crds {
-		if _, err := t.judge(ctx, step, crd); err != nil {
+		change, err := t.judge(ctx, step, crd)
+		if err != nil {
 			refusals = append(refusals, err)
 		}
+		changes = append(changes, change)
 	}
 	if err := errors.Join(refusals...); err != nil {
+		return err
+	}
+	if err := t.rest(ctx, w, changes); err != nil {
 		return err
 	}
 	unfinished := step == config.StepR4 // its clients' managedFields entries are to be translated before the version goes

@@ -14,6 +14,10 @@ import (
 	"github.com/example/workload-operator/controllers/migration/ownership"
 )
 
+// races bounds how often an object is read again because somebody else wrote it between our read and our write. Losing so often
+// in a row takes a client that does nothing else.
+const races = 40
+
 // writer writes single objects.
 type writer struct {
 	*run
@@ -65,7 +69,7 @@ func (w *writer) translate(ctx context.Context, item *metav1.PartialObjectMetada
 		before := object.GetResourceVersion()
 		after, err := w.patch(ctx, item, before, w.translator.Translate(object))
 		switch {
-		case apierrors.IsConflict(err) && try < tries:
+		case apierrors.IsConflict(err) && try < races:
 			continue
 		case apierrors.IsConflict(err):
 			return outcome{result: refused, reason: "its managedFields could not be translated: it is written all the time"}, nil
@@ -81,7 +85,7 @@ func (w *writer) verify(ctx context.Context, item *metav1.PartialObjectMetadata)
 	before := item.ResourceVersion
 	for try := 1; ; try++ {
 		after, err := w.patch(ctx, item, before, nil)
-		if apierrors.IsConflict(err) && try < tries {
+		if apierrors.IsConflict(err) && try < races {
 			var live *metav1.PartialObjectMetadata
 			live, err = w.get(ctx, item)
 			if err == nil && live.UID == item.UID {
