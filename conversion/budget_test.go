@@ -136,6 +136,44 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// TestDepthAgrees: whatever depth a value has, at any place of either version, it comes back, or the way there reports it lost. The
+// way back finds nothing that it would not read.
+func TestDepthAgrees(t *testing.T) {
+	for _, c := range standard.all {
+		for _, version := range c.versions {
+			tree := c.spoke
+			if version == hubVersion {
+				tree = c.hub
+			}
+			for _, n := range slices.Concat(tree.fields, tree.boxes) {
+				for _, depth := range []int{8990, 9000, maxValueDepth - 8, maxValueDepth, maxValueDepth + 1, maxDepth, maxNesting - 8} {
+					checkDepth(t, c.kind.Kind, version, n, deep(depth))
+				}
+			}
+		}
+	}
+}
+
+func checkDepth(t *testing.T, kind, version string, n *node, value string) {
+	t.Helper()
+	if n.box >= 0 {
+		value = `{"x":` + value + `}`
+	}
+	for ; n != nil; n = n.parent {
+		value = `{"` + n.name + `":` + value + `}`
+	}
+	in := object(kind, version, value)
+	there := mustConvert(t, in, kind, otherVersion(version))
+	back := mustConvert(t, there.Object, kind, version)
+	if len(there.Lost) > 0 && depthOf([]byte(value)) < maxValueDepth {
+		t.Errorf("%s %s: lost %v, nested %d", kind, version, there.Lost, depthOf([]byte(value)))
+	}
+	if back.Malformed > 0 || len(there.Lost) == 0 && !bytes.Contains(back.Object, []byte(value[1:len(value)-1])) {
+		t.Errorf("%s %s, %.80s nested %d: lost %v, damaged %d, and the way back lost %v", kind, version, value,
+			depthOf([]byte(value)), there.Lost, back.Malformed, back.Lost)
+	}
+}
+
 // TestPure is C-38: the same bytes every time, in parallel too, and the input stays as it is.
 func TestPure(t *testing.T) {
 	in := object("WebApp", hubVersion, fullWebApp)

@@ -66,6 +66,12 @@ func throughController(t *testing.T, c *compiled, object []byte) ([]byte, bool) 
 		}
 		metadata, spec = o.ObjectMeta, o.Spec
 	}
+	annotations, _ := at(decoded(t, object), "metadata.annotations").(map[string]any)
+	for key := range metadata.Annotations {
+		if annotations[key] == nil {
+			delete(metadata.Annotations, key) // a null, which no API server stores
+		}
+	}
 	hub, err := json.Marshal(map[string]any{"apiVersion": c.kind.Group + "/" + hubVersion, "kind": c.kind.Kind,
 		"metadata": map[string]any{"annotations": metadata.Annotations}, "spec": spec})
 	if err != nil {

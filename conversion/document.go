@@ -152,6 +152,19 @@ func (d *document) each(n *node, f func(member)) {
 	}
 }
 
+// without drops the unknown members of a struct that f reports.
+func (d *document) without(n *node, f func(member) bool) {
+	first := d.boxes[n.box].extra
+	d.boxes[n.box].extra, d.boxes[n.box].last = 0, 0
+	for i := first; i > 0; {
+		m, next := d.extras[i-1].member, d.extras[i-1].next
+		if !f(m) {
+			d.add(n, m)
+		}
+		i = next
+	}
+}
+
 // appendExtras appends every unknown member of a struct.
 func (d *document) appendExtras(dst []member, n *node) []member {
 	for i := d.boxes[n.box].extra; i > 0; i = d.extras[i-1].next {

@@ -146,6 +146,41 @@ func TestEdits(t *testing.T) {
 			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"tcpSocket":{"port":5432},"periodSeconds":5}}}}`,
 			[]edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{"probes":{"readiness":{"tcpSocket":{"port":5432}}}}}`, 0,
 		},
+		"C-24 only the hidden part of such a probe stays": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"tcpSocket":{"port":1},"periodSeconds":10,"timeoutSeconds":2}}}}`,
+			[]edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{"probes":{"readiness":{"tcpSocket":{"port":1},"timeoutSeconds":2}}}}`, 0,
+		},
+		"C-24 the health check is emptied": { // its path is gone
+			"v1", "WebApp", probeC22, []edit{set("spec|healthCheck", map[string]any{})},
+			`{"metadata":{"annotations":{"workload.example.com/unconvertible":"{\"v1alpha1\":{\"spec\":{\"healthCheck\":{}}}}"}},"spec":{}}`, 0,
+		},
+		"C-23 a visible path takes over from a hidden handler": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"tcpSocket":{"port":1},"periodSeconds":10,"timeoutSeconds":2}}}}`,
+			[]edit{set("spec|healthCheck|path", "/")},
+			`{"metadata":{},"spec":{"probes":{"readiness":{"httpGet":{"path":"/"},"periodSeconds":10,"timeoutSeconds":2}}}}`, 0,
+		},
+		"C-23 a visible path takes over where nothing showed": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"x":1,"exec":{"command":["a"]}},"liveness":{"a":1}}}}`,
+			[]edit{set("spec|healthCheck", map[string]any{"path": "/"})},
+			`{"metadata":{},"spec":{"probes":{"liveness":{"a":1},"readiness":{"httpGet":{"path":"/"},"x":1}}}}`, 0,
+		},
+		"C-23 two handlers stay while something else changes": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"replicas":1,"probes":{"readiness":{"httpGet":{"path":"/"},"grpc":{"port":1}}}}}`,
+			[]edit{set("spec|scale|instances", 2)},
+			`{"metadata":{},"spec":{"replicas":2,"probes":{"readiness":{"httpGet":{"path":"/"},"grpc":{"port":1}}}}}`, 0,
+		},
+		"C-24 a handler that is null is none": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"httpGet":{"path":"/"},"grpc":null}}}}`,
+			[]edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{}}`, 0,
+		},
+		"C-27 autoscaling emptied": { // it is not a struct of its own in the view
+			"v1", "WebApp", scaleC27, []edit{set("spec|scale", map[string]any{})},
+			`{"metadata":{"annotations":{"workload.example.com/unconvertible":"{\"v1alpha1\":{\"spec\":{\"scale\":{}}}}"}},"spec":{}}`, 0,
+		},
+		"C-43 a description beside an empty spec": {
+			"v1", "PodSet", `{"metadata":{},"spec":{}}`, []edit{set("spec|description", "d")},
+			`{"metadata":{"annotations":{"batch.example.com/description":"d"}},"spec":{}}`, 0,
+		},
 		"C-27 the maximum changes": {
 			"v1", "WebApp", scaleC27, []edit{set("spec|scale|max", 6)}, strings.Replace(scaleC27, "4", "6", 1), 0,
 		},
@@ -218,6 +253,7 @@ func TestEditedViews(t *testing.T) {
 				back := mustConvert(t, changed, c.kind.Kind, hubVersion).Object
 				checkVisible(t, c, changed, back)
 				checkHidden(t, c, hub, back)
+				checkHandlers(t, hub, back)
 				if t.Failed() {
 					t.Fatalf("%s\n-> %s\nedited %s\n<- %s", hub, view, changed, back)
 				}
@@ -294,6 +330,22 @@ func checkHidden(t *testing.T, c *compiled, hub, back []byte) {
 		if want, got := at(before, row.hub), at(after, row.hub); !reflect.DeepEqual(want, got) {
 			t.Errorf("%s was %v and is %v", row.hub, want, got)
 		}
+	}
+}
+
+// checkHandlers demands that an edit gives no probe a second handler, which v1 refuses.
+func checkHandlers(t *testing.T, hub, back []byte) {
+	t.Helper()
+	count := func(object []byte) (handlers int) {
+		for _, handler := range []string{"exec", "grpc", "tcpSocket", "httpGet"} {
+			if at(decoded(t, object), "spec.probes.readiness."+handler) != nil {
+				handlers++
+			}
+		}
+		return handlers
+	}
+	if before, after := count(hub), count(back); before < 2 && after > 1 {
+		t.Errorf("the readiness probe had %d handlers and has %d", before, after)
 	}
 }
 

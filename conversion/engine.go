@@ -23,8 +23,10 @@ type run struct {
 	// down only the kept part of a reshape is in it, the rest are the source's unknown members.
 	src, kept, originals, parked document
 
-	dst  [][]byte // the destination's fields
-	gone []bool   // by hub struct: it was removed in the spoke, and so are its hidden fields
+	dst [][]byte // the destination's fields
+	// unedited is by hub struct: it looks in the spoke as if it had been edited there, but so it came from the hub.
+	unedited []bool
+	gone     []bool // by hub struct: it was removed in the spoke, and so are its hidden fields
 
 	meta metadata
 	root []member // top-level members other than apiVersion, kind, metadata, spec and status
@@ -37,6 +39,9 @@ type run struct {
 	variables []variable // memory for the env list
 	entries   []envEntry // memory for the env map
 	result    Result
+
+	specAbsent    bool // the source has no spec and the destination has one, of annotations
+	specWasAbsent bool // so it was when the source was last converted from the destination's version
 
 	identities int // members of the source that say what it is
 
@@ -61,12 +66,13 @@ func newRun(c *compiled, d direction) *run {
 	r.kept.reset(c.hub)
 	r.dst = cleared(r.dst, len(r.to.fields))
 	r.gone = cleared(r.gone, len(c.hub.boxes))
+	r.unedited = cleared(r.unedited, len(c.hub.boxes))
 	r.meta.reset()
 	clear(r.root)
 	r.root, r.body, r.scratch = r.root[:0], r.body[:0], r.scratch[:0]
 	r.keptText, r.parkedText = r.keptText[:0], r.parkedText[:0]
 	clear(r.carried)
-	r.identities = 0
+	r.identities, r.specAbsent, r.specWasAbsent = 0, false, false
 	r.carried = r.carried[:0]
 	r.result, r.unlimited, r.keepManagedFields, r.zeroIsAbsent, r.override = Result{}, false, false, false, nil
 	return r
@@ -144,9 +150,7 @@ func (r *run) runRows() {
 // writeBody writes spec and status of the destination.
 func (r *run) writeBody() {
 	r.write(r.to.spec, false)
-	if r.direction == down && r.src.object(r.from.spec) && len(r.keptText) == 0 && r.wroteOnlyMoved() {
-		r.parked.boxes[r.from.spec.box].state = boxObject // without it the hub object would come back with no spec
-	}
+	r.specAbsent = r.direction == down && r.src.boxes[r.from.spec.box].state == boxAbsent && r.movedAny()
 	r.write(r.to.status, false)
 }
 
@@ -155,7 +159,7 @@ func (r *run) writeBody() {
 func (r *run) write(n *node, gone bool) {
 	if n.box < 0 {
 		switch value := r.dst[n.field]; {
-		case deeperThan(value, maxDepth): // it may stand deeper here than in the source
+		case deeperThan(value, maxValueDepth): // it may stand deeper here than in the source
 			r.lose(n.path)
 		case value != nil:
 			r.body = append(append(append(r.body, n.quoted...), value...), ',')
@@ -190,7 +194,7 @@ func (r *run) sourceTwin(n *node) bool { return n.twin != nil && r.src.object(n.
 // emptyStands reports whether a struct of the destination that has nothing in it is there all the same.
 func (r *run) emptyStands(n *node, gone bool) bool {
 	if n.twin != nil {
-		return r.sourceTwin(n) && !r.onlyMoved(n)
+		return r.sourceTwin(n) && !(r.specWasAbsent && r.onlyMoved(n))
 	}
 	return r.originals.empty(n) || r.direction == up && !gone && r.kept.empty(n)
 }

@@ -17,7 +17,7 @@ var envMap = &reshape{name: "map and list", down: envDown, up: envUp}
 type variable struct {
 	entry       []byte
 	name, value []byte // as JSON; nil if absent, the name also if it is no string
-	key         []byte // what the name means
+	key         []byte // what the name is told from others by
 
 	// plain is true if the spoke's map can show the variable.
 	plain bool
@@ -92,7 +92,7 @@ func (v *variable) read(c *cursor) {
 	}
 	v.entry = c.text[start:c.at]
 	if isString(v.name) {
-		v.key = plain(v.name)
+		v.key = nameKey(v.name)
 	} else {
 		v.name = nil
 	}
@@ -171,7 +171,7 @@ func appendUnreadable(dst, original []byte, variables []variable) []byte {
 	c := cursor{text: original}
 	for c.enter(); c.more('}'); {
 		name, value := c.name(), c.value()
-		if !isString(value) && !shown[string(plain(name))] {
+		if !isString(value) && !shown[string(nameKey(name))] {
 			dst = appendMember(dst, name, value)
 		}
 	}

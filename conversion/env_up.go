@@ -42,7 +42,7 @@ func envUp(r *run, b *boundRow) {
 // envEntry is one entry of the spoke's map.
 type envEntry struct {
 	member
-	key  []byte // what the name means
+	key  []byte // what the name is told from others by
 	used bool   // it is in the hub's list
 }
 
@@ -56,7 +56,7 @@ func (r *run) readEnvMap(view []byte) []envEntry {
 	c := cursor{text: view}
 	for c.enter(); c.more('}'); {
 		name := c.name()
-		r.entries = append(r.entries, envEntry{member: member{name: name, value: c.value()}, key: plain(name)})
+		r.entries = append(r.entries, envEntry{member: member{name: name, value: c.value()}, key: nameKey(name)})
 	}
 	byName := func(a, b envEntry) int { return bytes.Compare(a.key, b.key) }
 	if !slices.IsSortedFunc(r.entries, byName) {
@@ -92,7 +92,7 @@ func (r *run) parkUnreadable(field int, entries []envEntry) {
 		}
 		out = appendMember(out, e.name, e.value)
 		if !isNull(e.value) {
-			r.report(r.from.fields[field].path+"["+string(e.key)+"]", "is not a string")
+			r.report(r.from.fields[field].path+"["+string(plain(e.name))+"]", "is not a string")
 		}
 	}
 	if out != nil {

@@ -21,8 +21,9 @@ func (r *run) settle() {
 	}
 	for _, s := range r.structs {
 		if r.direction == down {
-			r.markUnseen(s)
+			r.mark(s)
 		} else {
+			r.takeOver(s)
 			r.gone[s.hub.box] = r.removed(s)
 		}
 	}
@@ -31,29 +32,43 @@ func (r *run) settle() {
 	}
 }
 
-// markUnseen parks the mere presence of a struct that has hidden fields but nothing the spoke shows, so that the way back
-// can tell it from one that was removed in the spoke.
-func (r *run) markUnseen(s boundStruct) {
-	if !r.src.object(s.hub) || s.has(&r.src) || r.showsAny(s, r.dst) {
+// mark parks the mere presence of a struct that looks in the spoke as if it had been edited there, so that the way back can tell
+// the two apart: one with hidden fields of which nothing shows is not removed, and one with an alternative to what shows did not get
+// that in the spoke. Where something in it is parked anyway, it is named as well.
+func (r *run) mark(s boundStruct) {
+	if !r.src.object(s.hub) {
 		return
 	}
-	if r.hides(s.hub) {
+	alternative, shows := s.has(&r.src), r.showsAny(s, r.dst)
+	if alternative && shows || !alternative && !shows && r.hides(s.hub) {
 		r.parked.boxes[s.hub.box].state = boxObject
+		r.unedited[s.hub.box] = true
+	}
+}
+
+// wasMarked reports whether mark noted the struct.
+func (r *run) wasMarked(s boundStruct) bool { return r.unedited[s.hub.box] || r.originals.empty(s.hub) }
+
+// takeOver drops the hidden alternatives to something that the spoke shows and did not when the object was converted from the hub.
+func (r *run) takeOver(s boundStruct) {
+	if s.has(&r.kept) && !r.wasMarked(s) && r.showsAny(s, r.src.fields) {
+		r.kept.without(s.hub, s.names)
 	}
 }
 
 // removed reports whether the spoke showed a struct once and does not any more.
 func (r *run) removed(s boundStruct) bool {
-	return r.kept.object(s.hub) && !s.has(&r.kept) && !r.originals.object(s.hub) && !r.showsAny(s, r.src.fields)
+	return r.kept.object(s.hub) && !s.has(&r.kept) && !r.wasMarked(s) && !r.showsAny(s, r.src.fields)
 }
 
 // has reports whether the hub struct has one of the fields that make it another struct than the one the spoke shows.
 func (s boundStruct) has(hub *document) (found bool) {
-	hub.each(s.hub, func(m member) {
-		found = found || slices.Contains(s.unless, string(plain(m.name)))
-	})
+	hub.each(s.hub, func(m member) { found = found || s.names(m) && !isNull(m.value) })
 	return found
 }
+
+// names reports whether a member is one of the fields that make it another struct than the one the spoke shows.
+func (s boundStruct) names(m member) bool { return slices.Contains(s.unless, string(plain(m.name))) }
 
 // showsAny reports whether the spoke shows any part of the struct. As source, an empty struct of the spoke counts too.
 func (r *run) showsAny(s boundStruct, fields [][]byte) bool {
@@ -157,7 +172,7 @@ func (r *run) appendExtras(dst []byte, d *document, n *node) []byte {
 		slices.SortStableFunc(r.sorted, byName)
 	}
 	for _, m := range r.sorted {
-		if deeperThan(m.value, maxDepth) {
+		if deeperThan(m.value, maxValueDepth) {
 			r.lose(n.path + "." + string(plain(m.name)))
 			continue
 		}
@@ -169,13 +184,19 @@ func (r *run) appendExtras(dst []byte, d *document, n *node) []byte {
 
 func byName(a, b member) int { return bytes.Compare(a.name, b.name) }
 
-// maxDepth is how deep a value may nest in an annotation. The API server reads answers up to depth 10,000; with this limit no
-// annotation can make an answer deeper than that.
-const maxDepth = 9000
+const (
+	// maxDepth is how deep an annotation of ours that is read may nest. The API server reads answers up to depth 10,000, and what
+	// is in an annotation stands at most a few levels deeper in an answer, so that none can make one deeper than that.
+	maxDepth = maxNesting - 10
+
+	// maxValueDepth is how deep a value may nest that is written. An annotation has fewer than ten levels around it, so what is
+	// written can also be read.
+	maxValueDepth = maxDepth - 10
+)
 
 // appendBounded appends a value for an annotation; one that nests too deep is lost.
 func (r *run) appendBounded(dst []byte, path string, value []byte) []byte {
-	if deeperThan(value, maxDepth) {
+	if deeperThan(value, maxValueDepth) {
 		r.lose(path)
 		return dst
 	}

@@ -12,11 +12,11 @@ func (r *run) moveAnnotation(m movedAnnotation) {
 		switch original := r.originals.fields[field.field]; {
 		case isString(annotation):
 			r.dst[m.field] = annotation
-		case original != nil && annotation == nil && !isString(original):
+		case original != nil && !isString(original):
 			r.dst[m.field] = original
 		}
-		if annotation != nil && !isString(annotation) {
-			r.meta.others = append(r.meta.others, member{quotedKey(m.key), annotation})
+		if !isString(annotation) {
+			r.keepAnnotation(m, annotation)
 		}
 		return
 	}
@@ -27,12 +27,24 @@ func (r *run) moveAnnotation(m movedAnnotation) {
 	if isString(text) {
 		r.meta.added = append(r.meta.added, member{quotedKey(m.key), text})
 	}
-	if annotation != nil {
+	switch {
+	case isString(annotation), isNull(annotation) && isString(text):
 		r.meta.parked = append(r.meta.parked, member{quotedKey(m.key), annotation})
+	case annotation != nil && isString(text): // what is no text would fail the whole request if it returned from an annotation
+		r.lose(annotationPath + m.key + "]")
+	default:
+		r.keepAnnotation(m, annotation)
 	}
 }
 
-// onlyMoved reports whether the source's spec holds nothing but fields that became annotations, so that the hub object
+// keepAnnotation leaves a value that is no text, and so none of ours, where it is.
+func (r *run) keepAnnotation(m movedAnnotation, value []byte) {
+	if value != nil {
+		r.meta.others = append(r.meta.others, member{quotedKey(m.key), value})
+	}
+}
+
+// onlyMoved reports whether the source's spec holds nothing but fields that became annotations, so that the hub object may have
 // had no spec.
 func (r *run) onlyMoved(n *node) bool {
 	spec := r.from.spec
@@ -47,15 +59,14 @@ func (r *run) onlyMoved(n *node) bool {
 	return count(r.src.fields[spec.first:spec.last]) == len(r.meta.added)
 }
 
-// wroteOnlyMoved reports whether the spec just written holds nothing but fields that were annotations.
-func (r *run) wroteOnlyMoved() bool {
-	length := 0
+// movedAny reports whether a field of the spoke was an annotation.
+func (r *run) movedAny() bool {
 	for _, m := range r.moved {
-		if value := r.dst[m.field]; isString(value) {
-			length += len(r.to.fields[m.field].quoted) + len(value) + len(",")
+		if isString(r.dst[m.field]) {
+			return true
 		}
 	}
-	return length > 0 && len(r.body) == len(r.to.spec.quoted)+len("{")+length+len(",")
+	return false
 }
 
 func count(values [][]byte) (n int) {

@@ -67,6 +67,25 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
+// TestOverlayTakesOver is C-23: a path that a client sets takes over from the handler in the stored object, and two handlers that
+// are stored stay while the client does not touch them.
+func TestOverlayTakesOver(t *testing.T) {
+	const manifest = `{"metadata":{},"spec":{"healthCheck":{"path":"/"}}}` // without kept fields
+	for stored, want := range map[string]string{
+		`{"tcpSocket":{"port":1},"timeoutSeconds":2}`: `{"httpGet":{"path":"/"},"timeoutSeconds":2}`,
+		`{"httpGet":{"path":"/"},"exec":{}}`:          `{"httpGet":{"path":"/"},"exec":{}}`,
+	} {
+		body := func(readiness string) []byte {
+			return object("WebApp", hubVersion, `{"metadata":{},"spec":{"probes":{"readiness":`+readiness+`}}}`)
+		}
+		got, err := Overlay(written(t, object("WebApp", "v1alpha1", manifest)), body(stored), "app.example.com/v1alpha1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		equalJSON(t, "overlaid", body(want), got)
+	}
+}
+
 func TestOverlayKeepsMetadata(t *testing.T) {
 	newHub := object("WebApp", hubVersion, `{"metadata":{"name":"x","managedFields":[{"manager":"n"}],"labels":{"a":"b"}},"spec":{"replicas":3}}`)
 	got, err := Overlay(newHub, object("WebApp", hubVersion, fullWebApp), "app.example.com/v1alpha1")

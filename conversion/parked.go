@@ -4,7 +4,9 @@ import "slices"
 
 // The annotation with parked values is an object by version: {"v1alpha1": {"spec": {"healthCheck": {"interval": "2m"}}}}
 // says that the object in v1alpha1 had just these values there. A conversion reads the part of its destination, writes
-// the part of its source, and carries those of other versions along.
+// the part of its source, and carries those of other versions along. {"v1": {"absent": "spec"}} says that the object in v1 had no
+// spec: what is one in the destination were annotations. {"v1": {"unedited": ["spec.probes.readiness"]}} names structs that look
+// edited in the destination and are not.
 
 // readAnnotations reads what earlier conversions left in the source's annotations.
 func (r *run) readAnnotations() {
@@ -67,8 +69,27 @@ func (r *run) readOriginalsFrom(c *cursor) {
 			r.originals.walk(c, r.to.status)
 		case "metadata":
 			r.readOriginalAnnotations(c.value())
+		case "absent":
+			r.specWasAbsent = string(c.value()) == `"spec"`
+		case "unedited":
+			r.readUnedited(c.value())
 		default:
 			c.value()
+		}
+	}
+}
+
+func (r *run) readUnedited(paths []byte) {
+	if paths[0] != '[' {
+		return
+	}
+	c := cursor{text: paths}
+	for c.enter(); c.more(']'); {
+		path := c.value()
+		for _, s := range r.structs {
+			if r.direction == up && isString(path) && string(plain(path)) == s.hub.path {
+				r.unedited[s.hub.box] = true
+			}
 		}
 	}
 }
@@ -97,7 +118,7 @@ func (r *run) readOriginalAnnotations(metadata []byte) {
 		return
 	}
 	for _, m := range r.moved {
-		if text := valueOf(annotations, m.key); isString(text) {
+		if text := valueOf(annotations, m.key); isString(text) || isNull(text) && isString(r.meta.moved[m.key]) {
 			r.meta.others = append(r.meta.others, member{quotedKey(m.key), text})
 		}
 	}
@@ -136,6 +157,10 @@ func (r *run) renderParked() {
 		r.appendParked(r.from.spec)
 		r.appendParked(r.from.status)
 	}
+	if r.specAbsent {
+		r.parkedText = append(r.parkedText, `"absent":"spec",`...)
+	}
+	r.appendUnedited()
 	empty := len(r.parkedText) == content
 	r.appendParkedAnnotations(!empty || len(r.keptText) > 0)
 	if len(r.parkedText) == content {
@@ -151,6 +176,26 @@ func (r *run) renderParked() {
 		return
 	}
 	r.parkedText = closeObject(r.parkedText)
+}
+
+func (r *run) appendUnedited() {
+	if r.direction == up {
+		return
+	}
+	before := len(r.parkedText)
+	r.parkedText = append(r.parkedText, `"unedited":[`...)
+	named := len(r.parkedText)
+	for _, s := range r.structs {
+		if r.unedited[s.hub.box] && !r.parked.empty(s.hub) {
+			r.parkedText = append(appendQuoted(r.parkedText, []byte(s.hub.path)), ',')
+		}
+	}
+	if len(r.parkedText) == named {
+		r.parkedText = r.parkedText[:before]
+		return
+	}
+	r.parkedText[len(r.parkedText)-1] = ']'
+	r.parkedText = append(r.parkedText, ',')
 }
 
 func (r *run) appendParked(n *node) {

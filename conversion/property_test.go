@@ -92,7 +92,7 @@ func (r *random) planted(c *compiled, version string) []byte {
 		other = c.hub
 	}
 	originals := fmt.Sprintf(`{%q:{"spec":%s,"status":%s,"metadata":%s},%q:%s,"x":1}`,
-		other.version, r.node(c, other.spec, other.version, 40), r.node(c, other.status, other.version, 40), r.metadata(40),
+		other.version, r.node(c, other.spec, other.version, 40), r.node(c, other.status, other.version, 40), r.metadata(other.version, 40),
 		version, r.value(2))
 	kept := r.node(c, c.hub.spec, hubVersion, 30)
 	annotations := fmt.Sprintf(`%q:%s,%q:%s`, workloadv1.AnnotationV1Fields, quotedJSON(kept),

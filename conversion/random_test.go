@@ -44,7 +44,7 @@ func (r *random) object(c *compiled, version string, wild int) []byte {
 		fmt.Sprintf(`"kind":%q`, c.kind.Kind),
 	}
 	if !r.chance(wild / 4) {
-		members = append(members, `"metadata":`+r.metadata(wild))
+		members = append(members, `"metadata":`+r.metadata(version, wild))
 	}
 	if !r.chance(wild / 4) {
 		members = append(members, `"spec":`+r.node(c, t.spec, version, wild))
@@ -61,7 +61,7 @@ func (r *random) object(c *compiled, version string, wild int) []byte {
 	return []byte("{" + strings.Join(members, ",") + "}")
 }
 
-func (r *random) metadata(wild int) string {
+func (r *random) metadata(version string, wild int) string {
 	members := []string{`"name":"x"`}
 	if r.chance(30) {
 		members = append(members, `"labels":{"a":"b"}`, `"creationTimestamp":null`)
@@ -75,11 +75,22 @@ func (r *random) metadata(wild int) string {
 			annotations = append(annotations, r.name()+":"+r.text())
 		}
 		if r.chance(30) {
-			annotations = append(annotations, `"batch.example.com/description":`+r.text())
+			annotations = append(annotations, `"batch.example.com/description":`+r.description(version, wild))
 		}
 		members = append(members, `"annotations":{`+strings.Join(annotations, ",")+"}")
 	}
 	return "{" + strings.Join(members, ",") + "}"
+}
+
+// description is what may stand in the annotation that is a field in the spoke.
+func (r *random) description(version string, wild int) string {
+	switch {
+	case !r.chance(wild):
+		return r.text()
+	case version == hubVersion:
+		return pick(r, "null", "1", "{}")
+	}
+	return "null" // anything else gives way to the field
 }
 
 // node returns a value for a place in the tree, mostly an object with some of the fields below it.

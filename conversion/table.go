@@ -41,7 +41,8 @@ type reshape struct {
 
 // sharedStruct is a hub struct of which the spoke shows some fields. Its hidden fields are kept while the spoke shows
 // any of shown. When the spoke shows none any more, the struct was removed there, and the hidden fields go too; not so
-// if the hub has one of the fields in unless, which make it a struct the spoke never showed.
+// if the hub has one of the fields in unless, which make it a struct the spoke never showed. Those exclude what shown shows: when it
+// comes to be shown in the spoke, they go.
 type sharedStruct struct {
 	hub    string
 	shown  []string

@@ -18,6 +18,16 @@ func plain(quoted []byte) []byte {
 	return appendUnquoted(make([]byte, 0, len(inner)), quoted)
 }
 
+// nameKey returns what a name is told from others by: what it means, but halves of surrogate pairs, which all mean U+FFFD, stay
+// different. No other text begins with the byte 0xff, which is not UTF-8.
+func nameKey(quoted []byte) []byte {
+	key := plain(quoted)
+	if len(key) == len(quoted)-len(`""`) || !bytes.ContainsRune(key, utf8.RuneError) {
+		return key
+	}
+	return appendNormalString([]byte{0xff}, quoted)
+}
+
 // hasEscape reports whether there is a backslash.
 func hasEscape(text []byte) bool { return bytes.IndexByte(text, '\\') >= 0 }
 
@@ -199,8 +209,8 @@ func appendNormalString(dst, quoted []byte) []byte {
 		dst = append(dst, quoted[:i]...)
 		r, size := escaped(quoted[i:])
 		switch {
-		case utf16.IsSurrogate(r): // half a pair has no other spelling
-			dst = append(dst, quoted[i:i+size]...)
+		case utf16.IsSurrogate(r): // half a pair has no other form
+			dst = append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 		case r < utf8.RuneSelf && needsEscape[r] == 1:
 			dst = appendEscape(dst, byte(r))
 		default:

@@ -30,21 +30,22 @@ func (c *converter) compare(object []byte, target string) error {
 	if err != nil {
 		return err
 	}
+	about := c.findingOf(object)
 	d := differ{target: target}
 	for _, q := range there.Quarantined {
-		c.findings = append(c.findings, c.finding(object, q.Path, q.Reason))
-		d.known = append(d.known, q.Path)
+		c.findings = append(c.findings, about.at(q.Path, q.Reason))
+		d.reported(q.Path)
 	}
 	for _, path := range there.Lost {
-		c.findings = append(c.findings, c.finding(object, path, lostMessage(path)))
-		d.known = append(d.known, path)
+		c.findings = append(c.findings, about.at(path, lostMessage(path)))
+		d.reported(path)
 	}
 	if there.Malformed > 0 {
-		c.findings = append(c.findings, c.finding(object, "metadata.annotations", "has damaged annotations of earlier conversions"))
+		c.findings = append(c.findings, about.at("metadata.annotations", "has damaged annotations of earlier conversions"))
 	}
 	d.diff("", before, after)
 	for _, found := range d.found {
-		c.findings = append(c.findings, c.finding(object, found.path, found.message))
+		c.findings = append(c.findings, about.at(found.path, found.message))
 	}
 	return nil
 }

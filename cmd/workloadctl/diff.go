@@ -12,43 +12,73 @@ import (
 // differ collects the differences between a value and what comes back for it.
 type differ struct {
 	target string
-	known  []string // paths that are reported already
+	known  map[string]bool // dotted paths that are reported already, and with them all below
+	depth  int             // objects and lists around the current place
 	found  []difference
 }
 
 type difference struct{ path, message string }
 
-func (d *differ) add(path, format string, args ...any) {
-	for _, known := range d.known {
-		if strings.HasPrefix(dotted(path)+".", dotted(known)+".") {
-			return
-		}
+// maxDiffDepth is how deep differences are told apart. Below it the whole value is one difference: a path for each entry, as
+// long as the value is deep, would take time and room that grow with the square of the input.
+const maxDiffDepth = 32
+
+// reported notes that there is nothing more to say about a path and what is below it.
+func (d *differ) reported(path string) {
+	if d.known == nil {
+		d.known = map[string]bool{}
 	}
-	d.found = append(d.found, difference{path: path, message: fmt.Sprintf(format, args...)})
+	d.known[dotted(path)] = true
 }
 
-// dotted writes a path without brackets, since a member and an entry with a name may be the same place.
-func dotted(path string) string {
-	return strings.NewReplacer("[", ".", "]", "").Replace(path)
+func (d *differ) add(path, format string, args ...any) {
+	if !d.isKnown(dotted(path)) {
+		d.found = append(d.found, difference{path: path, message: fmt.Sprintf(format, args...)})
+	}
 }
+
+// isKnown reports whether a path or one around it is known.
+func (d *differ) isKnown(path string) bool {
+	for i := range path {
+		if path[i] == '.' && d.known[path[:i]] {
+			return true
+		}
+	}
+	return d.known[path]
+}
+
+var brackets = strings.NewReplacer("[", ".", "]", "")
+
+// dotted writes a path without brackets, since a member and an entry with a name may be the same place.
+func dotted(path string) string { return brackets.Replace(path) }
 
 func (d *differ) diff(path string, before, after any) {
 	if reflect.DeepEqual(before, after) {
 		return
 	}
+	d.depth++
+	defer func() { d.depth-- }()
+	if d.depth <= maxDiffDepth && d.diffInside(path, before, after) {
+		return
+	}
+	d.add(path, "is %s and would come back as %s", shortJSON(before), shortJSON(after))
+}
+
+// diffInside finds the differences between two objects or two lists; false if the values are neither.
+func (d *differ) diffInside(path string, before, after any) bool {
 	switch before := before.(type) {
 	case map[string]any:
 		if after, ok := after.(map[string]any); ok {
 			d.diffObjects(path, before, after)
-			return
+			return true
 		}
 	case []any:
 		if after, ok := after.([]any); ok {
 			d.diffLists(path, before, after)
-			return
+			return true
 		}
 	}
-	d.add(path, "is %s and would come back as %s", shortJSON(before), shortJSON(after))
+	return false
 }
 
 func (d *differ) diffObjects(path string, before, after map[string]any) {
@@ -68,8 +98,10 @@ func (d *differ) diffObjects(path string, before, after map[string]any) {
 
 // gone reports what does not come back, field by field.
 func (d *differ) gone(path string, value any) {
+	d.depth++
+	defer func() { d.depth-- }()
 	object, _ := value.(map[string]any)
-	if len(object) == 0 {
+	if len(object) == 0 || d.depth > maxDiffDepth {
 		d.add(path, "cannot be said in %s", d.target)
 		return
 	}

@@ -24,7 +24,7 @@ func (c *converter) convertLastApplied(object []byte, target string) []byte {
 	name := "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"
 	value, err := c.lastAppliedIn(object, manifest, target, name)
 	if err != nil {
-		c.warnings = append(c.warnings, c.finding(object, name, fmt.Sprintf("stays as it is: %v", err)))
+		c.warnings = append(c.warnings, c.findingOf(object).at(name, fmt.Sprintf("stays as it is: %v", err)))
 		return object
 	}
 	return replaced(object, at, value)
@@ -38,8 +38,9 @@ func (c *converter) lastAppliedIn(object []byte, manifest, target, name string) 
 	if len(result.Lost) > 0 {
 		return nil, fmt.Errorf("%s does not fit into the annotations", strings.Join(result.Lost, ", "))
 	}
+	about := c.findingOf(object)
 	for _, q := range result.Quarantined {
-		c.warnings = append(c.warnings, c.finding(object, name+": "+q.Path, q.Reason+parkedNote))
+		c.warnings = append(c.warnings, about.at(name+": "+q.Path, q.Reason+parkedNote))
 	}
 	text := string(result.Object)
 	if strings.HasSuffix(manifest, "\n") {

@@ -45,27 +45,34 @@ func (f finding) String() string {
 
 const parkedNote = ", and waits in the annotation " + workloadv1.AnnotationUnconvertible
 
-func (c *converter) finding(object []byte, path, message string) finding {
+// findingOf returns a finding about a whole object. What it is gets read once, since there may be something to say about each of
+// many entries.
+func (c *converter) findingOf(object []byte) finding {
 	return finding{
 		Kind:      stringAt(object, "kind"),
 		Namespace: stringAt(object, "metadata", "namespace"),
 		Name:      stringAt(object, "metadata", "name"),
 		Item:      c.path,
-		Path:      path,
-		Message:   message,
 	}
+}
+
+// at returns the finding about a place in the object.
+func (f finding) at(path, message string) finding {
+	f.Path, f.Message = path, message
+	return f
 }
 
 // report collects what a conversion says about an object.
 func (c *converter) report(object []byte, result conversion.Result) {
+	about := c.findingOf(object)
 	for _, q := range result.Quarantined {
-		c.warnings = append(c.warnings, c.finding(object, q.Path, q.Reason+parkedNote))
+		c.warnings = append(c.warnings, about.at(q.Path, q.Reason+parkedNote))
 	}
 	if result.Malformed > 0 {
-		c.warnings = append(c.warnings, c.finding(object, "", fmt.Sprintf("has %d damaged annotations of earlier conversions; what was readable is used", result.Malformed)))
+		c.warnings = append(c.warnings, about.at("", fmt.Sprintf("has %d damaged annotations of earlier conversions; what was readable is used", result.Malformed)))
 	}
 	for _, path := range result.Lost {
-		c.lost = append(c.lost, c.finding(object, path, lostMessage(path)))
+		c.lost = append(c.lost, about.at(path, lostMessage(path)))
 	}
 }
 

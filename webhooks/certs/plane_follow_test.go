@@ -98,9 +98,7 @@ func TestProvided(t *testing.T) {
 	in.provide(t, with(first, KeyPrivateKey, in.madeNow(t)[KeyPrivateKey]))
 	g.Eventually(func() []string { return in.events(t) }, soon, interval).Should(gomega.ContainElement(gomega.HavePrefix("KeyPairUnreadable: ")))
 	damaged := in.targets[0].DeepCopyObject().(client.Object)
-	g.Expect(in.client.Get(t.Context(), client.ObjectKeyFromObject(damaged), damaged)).To(gomega.Succeed())
-	damage(damaged, nil)
-	g.Expect(in.client.Update(t.Context(), damaged)).To(gomega.Succeed())
+	in.change(t, damaged, func() { damage(damaged, nil) })
 	g.Eventually(func() error { return leader.untrusted(leader.serving.Load(), time.Now()) }, soon, interval).Should(gomega.Succeed(), "what is served on is repaired")
 	g.Expect(ready(leader)).To(gomega.Succeed())
 	g.Expect(serves(leader, first)()).To(gomega.BeTrue())
@@ -150,9 +148,9 @@ func TestInjectorIsTheOnlyWriter(t *testing.T) {
 	in := install(t, Lifetimes{Settle: time.Second})
 	in.options.Mode = ModeAuto
 	annotated := in.targets[0].DeepCopyObject().(client.Object)
-	g.Expect(in.client.Get(t.Context(), client.ObjectKeyFromObject(annotated), annotated)).To(gomega.Succeed())
-	annotated.SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": in.options.Namespace + "/serving"})
-	g.Expect(in.client.Update(t.Context(), annotated)).To(gomega.Succeed())
+	in.change(t, annotated, func() {
+		annotated.SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": in.options.Namespace + "/serving"})
+	})
 	leader := in.replica(t, true)
 	g.Expect(ready(leader)).To(gomega.MatchError(gomega.ContainSubstring("cert-manager writes it")))
 	issued := in.madeNow(t)
@@ -163,8 +161,7 @@ func TestInjectorIsTheOnlyWriter(t *testing.T) {
 		g.Expect(in.client.Get(t.Context(), client.ObjectKeyFromObject(annotated), annotated)).To(gomega.Succeed())
 		return vouches(annotated, leader.serving.Load(), time.Now())
 	}, time.Second, interval).ShouldNot(gomega.Succeed())
-	damage(annotated, issued[KeyBundle])
-	g.Expect(in.client.Update(t.Context(), annotated)).To(gomega.Succeed())
+	in.change(t, annotated, func() { damage(annotated, issued[KeyBundle]) })
 	g.Eventually(func() error { return ready(leader) }, soon, interval).Should(gomega.Succeed())
 }
 

@@ -19,6 +19,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -115,6 +116,21 @@ func (in *installation) secret(ctx context.Context) *corev1.Secret {
 		return &corev1.Secret{}
 	}
 	return secret
+}
+
+// change writes an object although others may write it at the same time. It reads the object first.
+func (in *installation) change(t *testing.T, object client.Object, change func()) {
+	t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := in.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change()
+		return in.client.Update(t.Context(), object)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // allHold says which target does not hold the bundle of the Secret.
@@ -236,9 +252,8 @@ func TestFollowerRepairsInTheEnd(t *testing.T) {
 	follower := in.replica(t, false)
 	g.Eventually(func() error { return ready(follower) }, soon, interval).Should(gomega.Succeed())
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	g.Expect(in.client.Get(t.Context(), client.ObjectKeyFromObject(in.targets[0]), crd)).To(gomega.Succeed())
-	damage(crd, nil)
-	g.Expect(in.client.Update(t.Context(), crd)).To(gomega.Succeed())
+	crd.Name = in.targets[0].GetName()
+	in.change(t, crd, func() { damage(crd, nil) })
 	g.Consistently(func() error { return in.allHold(t.Context()) }, followerDelay/2, interval).ShouldNot(gomega.Succeed())
 	g.Eventually(func() error { return in.allHold(t.Context()) }, followerDelay+soon, interval).Should(gomega.Succeed())
 }
@@ -266,8 +281,7 @@ func TestRotation(t *testing.T) {
 	first := leader.serving.Load()
 
 	secret := in.secret(t.Context())
-	delete(secret.Data, KeyAuthorityKey)
-	g.Expect(in.client.Update(t.Context(), secret)).To(gomega.Succeed())
+	in.change(t, secret, func() { delete(secret.Data, KeyAuthorityKey) })
 
 	g.Eventually(func() int { return count(decode(in.secret(t.Context()).Data)) }, soon, interval).Should(gomega.Equal(2))
 	made := issuedAt(decode(in.secret(t.Context()).Data).signer)
@@ -298,8 +312,7 @@ func TestSecretLost(t *testing.T) {
 	g.Expect(ready(leader)).To(gomega.Succeed())
 
 	secret := in.secret(t.Context())
-	secret.Data = map[string][]byte{KeyBundle: []byte("\n")}
-	g.Expect(in.client.Update(t.Context(), secret)).To(gomega.Succeed())
+	in.change(t, secret, func() { secret.Data = map[string][]byte{KeyBundle: []byte("\n")} })
 	g.Eventually(held, soon, interval).Should(gomega.BeTrue())
 	g.Expect(ready(leader)).To(gomega.Succeed())
 }

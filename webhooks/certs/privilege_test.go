@@ -54,13 +54,11 @@ func TestLeastPrivilege(t *testing.T) {
 
 	g.Eventually(func() error { return ready(leader) }, soon, interval).Should(gomega.Succeed())
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(in.targets[0]), crd)).To(gomega.Succeed())
-	damage(crd, nil)
-	g.Expect(admin.Update(t.Context(), crd)).To(gomega.Succeed())
+	crd.Name = in.targets[0].GetName()
+	in.change(t, crd, func() { damage(crd, nil) })
 	g.Eventually(func() error { return in.allHold(t.Context()) }, followerDelay/2, interval).Should(gomega.Succeed())
 	secret := in.secret(t.Context())
-	delete(secret.Data, KeyAuthorityKey)
-	g.Expect(admin.Update(t.Context(), secret)).To(gomega.Succeed())
+	in.change(t, secret, func() { delete(secret.Data, KeyAuthorityKey) })
 	g.Eventually(func() int { return count(decode(in.secret(t.Context()).Data)) }, soon, interval).Should(gomega.Equal(2))
 	g.Eventually(func() error { return in.allHold(t.Context()) }, followerDelay/2, interval).Should(gomega.Succeed())
 }
