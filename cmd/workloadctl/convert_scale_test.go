@@ -10,7 +10,8 @@ import (
 	"github.com/example/workload-operator/conversion"
 )
 
-// TestScale: many more entries, of which there is something to say about each, take proportionally longer to convert and to check. There is one field of each policy that leaves entries apart, and a field that no table has.
+// TestScale: many more entries, of which there is something to say about each, take proportionally longer to convert and to check.
+// There is one field of each policy that leaves entries apart, and a field that no table has.
 // Entries are long enough for both sizes to be compressed in an annotation.
 func TestScale(t *testing.T) {
 	// Quadratic work would take 256 times as long; a busy machine makes the ratio of linear work anything up to 40.
