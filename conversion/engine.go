@@ -194,7 +194,7 @@ func (r *run) sourceTwin(n *node) bool { return n.twin != nil && r.src.object(n.
 // emptyStands reports whether a struct of the destination that has nothing in it is there all the same.
 func (r *run) emptyStands(n *node, gone bool) bool {
 	if n.twin != nil {
-		return r.sourceTwin(n) && !(r.specWasAbsent && r.onlyMoved(n))
+		return r.sourceTwin(n) && (!r.specWasAbsent || !r.onlyMoved(n))
 	}
 	return r.originals.empty(n) || r.direction == up && !gone && r.kept.empty(n)
 }

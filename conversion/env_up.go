@@ -15,28 +15,35 @@ func envUp(r *run, b *boundRow) {
 		r.malformed()
 	}
 	texts := r.readEnvMap(view)
-	list := r.envList(kept, texts)
-	switch {
-	case list != nil:
+	if list := r.envList(kept, texts); list == nil {
+		r.dst[b.hub[0]] = noVariables(view, original, texts)
+	} else {
 		r.dst[b.hub[0]] = list
 		if view != nil && len(texts) == 0 { // null and {} do not show in a list with entries
 			r.parked.fields[field] = view
 		}
-	case isNull(view):
-		r.dst[b.hub[0]] = view
-	case len(texts) > 0: // nothing but unreadable entries: there is no list, unless there was an empty one
-		if isArray(original) && isEmptyArray(original) {
-			r.dst[b.hub[0]] = original
-		}
-	case isObject(view):
-		r.dst[b.hub[0]] = []byte("[]")
-	case view == nil && original != nil && !isArray(original) && !isNull(original):
-		r.dst[b.hub[0]] = original
 	}
 	if view != nil && !isObject(view) && !isNull(view) {
 		r.quarantine(r.from.fields[field], view, "is not a map")
 	}
 	r.parkUnreadable(field, texts)
+}
+
+// noVariables returns how the hub says that there are none.
+func noVariables(view, original []byte, texts []envEntry) []byte {
+	switch {
+	case isNull(view):
+		return view
+	case len(texts) > 0: // nothing but unreadable entries: there is no list, unless there was an empty one
+		if isArray(original) && isEmptyArray(original) {
+			return original
+		}
+	case isObject(view):
+		return []byte("[]")
+	case view == nil && original != nil && !isArray(original) && !isNull(original):
+		return original
+	}
+	return nil
 }
 
 // envEntry is one entry of the spoke's map.

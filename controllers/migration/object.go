@@ -48,7 +48,7 @@ func (w *writer) rewrite(ctx context.Context, item *metav1.PartialObjectMetadata
 		return outcome{result: unchanged}, nil
 	}
 	after, err := w.patch(ctx, item, item.ResourceVersion, nil)
-	return w.judge(ctx, item, item.ResourceVersion, after, err)
+	return w.judge(ctx, item.ResourceVersion, after, err)
 }
 
 // translate does both in one write. An object that changes meanwhile is looked at again: whoever changed it has rewritten it, but
@@ -61,7 +61,7 @@ func (w *writer) translate(ctx context.Context, item *metav1.PartialObjectMetada
 			return err
 		})
 		if err != nil {
-			return w.judge(ctx, item, "", nil, err)
+			return w.judge(ctx, "", nil, err)
 		}
 		if object.GetUID() != item.UID {
 			return outcome{result: moved}, nil
@@ -74,7 +74,7 @@ func (w *writer) translate(ctx context.Context, item *metav1.PartialObjectMetada
 		case apierrors.IsConflict(err):
 			return outcome{result: refused, reason: "its managedFields could not be translated: it is written all the time"}, nil
 		}
-		o, err := w.judge(ctx, item, before, after, err)
+		o, err := w.judge(ctx, before, after, err)
 		o.translated = o.result == rewritten
 		return o, err
 	}
@@ -93,7 +93,7 @@ func (w *writer) verify(ctx context.Context, item *metav1.PartialObjectMetadata)
 				continue
 			}
 		}
-		o, err := w.judge(ctx, item, before, after, err)
+		o, err := w.judge(ctx, before, after, err)
 		if o.result == rewritten {
 			o.result, o.reason = stale, "was stored in another version than "+w.report.Target+", or without a default; it was rewritten"
 		}
@@ -131,7 +131,7 @@ func (w *writer) patch(ctx context.Context, item *metav1.PartialObjectMetadata, 
 }
 
 // judge says what an answer means. A version that is not served looks like an object that is gone, so that is looked into.
-func (w *writer) judge(ctx context.Context, item *metav1.PartialObjectMetadata, before string, after *metav1.PartialObjectMetadata, err error) (outcome, error) {
+func (w *writer) judge(ctx context.Context, before string, after *metav1.PartialObjectMetadata, err error) (outcome, error) {
 	switch {
 	case ctx.Err() != nil:
 		return outcome{}, ctx.Err()

@@ -212,7 +212,7 @@ func common(set *fieldpath.Set) *fieldpath.Set {
 
 func setOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	set := fieldpath.NewSet()
-	if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+	if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
 		return fieldpath.NewSet() // the API server reads it so, too
 	}
 	return set
@@ -223,7 +223,8 @@ func withFields(entry metav1.ManagedFieldsEntry, apiVersion string, fields *fiel
 	if err != nil {
 		text = []byte("{}")
 	}
-	entry.APIVersion, entry.FieldsV1 = apiVersion, &metav1.FieldsV1{Raw: text}
+	entry.APIVersion, entry.FieldsV1 = apiVersion, &metav1.FieldsV1{}
+	entry.FieldsV1.SetRawBytes(text)
 	return entry
 }
 

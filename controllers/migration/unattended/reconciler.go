@@ -77,8 +77,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // conclude says how a run ended, and when to try again.
 func (r *Reconciler) conclude(ctx context.Context, crd string, report *migration.Report, err error) (ctrl.Result, error) {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return ctrl.Result{}, nil // this replica does not lead any more: the next one goes on
+	default:
 	}
 	logger := log.FromContext(ctx).WithValues("crd", crd)
 	switch {
