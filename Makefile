@@ -69,8 +69,7 @@ test: build ## Run the tour of make run, then all tests (or those in PKG); build
 	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do \
 	  go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 
-# One package after the other, so that none is measured beside another.
-bench: build ## Run the benchmarks, about half an hour; each prints its ratio to a named peer
+bench: build ## Run the benchmarks, one package after the other; each prints its ratio to a named peer
 	go test -p 1 -timeout 60m -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)
 
 run: build ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
