@@ -282,15 +282,18 @@ func stringEnd(text []byte, i int) int {
 }
 
 // escapedEnd finds the end of a string from the middle. Annotations with JSON in them are full of escaped quotes, which come too
-// irregularly for a processor to guess a branch, so it looks at all of eight bytes at once.
+// irregularly for a processor to guess a branch, so it looks at all of eight bytes at once. From one word to the next it carries
+// only whether the first byte is escaped, so that a processor can work on several words at a time.
 func escapedEnd(text []byte, i int) int {
+	carry := uint64(0)
 	for i+8 <= len(text) {
 		word := binary.LittleEndian.Uint64(text[i:])
 		quotes, backslashes := bytesEqual(word, '"'), bytesEqual(word, '\\')
-		escaped := backslashes << 8
+		escaped := backslashes<<8 | carry
 		switch {
 		case escaped&^quotes|bytesControl(word) != 0: // more than escaped quotes
-			if i += bits.TrailingZeros64(bytesSpecial(word)) / 8; text[i] == '"' {
+			i = firstSpecial(text, i-int(carry>>7))
+			if carry = 0; text[i] == '"' {
 				return i + 1
 			}
 			if i = escapeEnd(text, i); i < 0 {
@@ -299,9 +302,20 @@ func escapedEnd(text []byte, i int) int {
 		case quotes&^escaped != 0:
 			return i + bits.TrailingZeros64(quotes&^escaped)/8 + 1
 		default:
-			i += 8 - int(backslashes>>63) // what the last byte escapes is yet to come
+			carry = backslashes >> 56
+			i += 8
 		}
 	}
+	return lastEnd(text, i-int(carry>>7))
+}
+
+// firstSpecial returns the index of the first quote, backslash or control character from i on, where one of eight bytes is one.
+func firstSpecial(text []byte, i int) int {
+	return i + bits.TrailingZeros64(bytesSpecial(binary.LittleEndian.Uint64(text[i:])))/8
+}
+
+// lastEnd is escapedEnd byte by byte.
+func lastEnd(text []byte, i int) int {
 	for i < len(text) {
 		switch b := text[i]; {
 		case b == '"':

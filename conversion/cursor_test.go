@@ -20,3 +20,17 @@ func TestStringEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestDenseEscapes reads strings made of few different pieces, so that escapes come at every offset of a word and next to each other.
+func TestDenseEscapes(t *testing.T) {
+	r := newRandom(t)
+	pieces := []string{"a", "bcdefg", `\"`, `\\`, `\n`, `\/`, `\u0041`, `\ud83c\udf89`, `\ud800`, "é", "\xff", `"`, `\`, "\x01", `\x`}
+	for range *objects * 3 {
+		usual := 2 + r.IntN(len(pieces)-1)
+		text := []byte{'"'}
+		for range r.IntN(30) {
+			text = append(text, pieces[r.IntN(usual)]...)
+		}
+		checkSyntax(t, append(append(text, '"'), pick(r, "", " ", "a", `"`, "        ")...))
+	}
+}

@@ -37,17 +37,32 @@ func appendUnquoted(dst, quoted []byte) []byte {
 	return c.unquoted(dst)
 }
 
-// appendOrdinary appends text up to the first byte that cannot stand in a string as it is, and returns the rest. It copies eight
-// bytes at a time and takes back what was too much, which is faster than copying pieces where escapes are dense.
+// appendOrdinary appends text up to the first byte that cannot stand in a string as it is, but takes escaped quotes for what they
+// mean, and returns the rest. It copies eight bytes at a time and takes back what was too much, which is faster than copying pieces
+// where quotes are dense.
 func appendOrdinary(dst, text []byte) (out, rest []byte) {
+	const firstByte = 0x80
+	literal := uint64(0) // firstByte after the backslash of an escaped quote
 	for len(text) >= 8 {
 		word := binary.LittleEndian.Uint64(text)
-		dst = binary.LittleEndian.AppendUint64(dst, word)
-		if special := bytesSpecial(word); special != 0 {
-			n := bits.TrailingZeros64(special) / 8
-			return dst[:len(dst)-8+n], text[n:]
+		if bytesControl(word) != 0 {
+			break
 		}
-		text = text[8:]
+		dst = binary.LittleEndian.AppendUint64(dst, word)
+		special := (bytesEqual(word, '"') | bytesEqual(word, '\\')) &^ literal
+		if special == 0 {
+			text, literal = text[8:], 0
+			continue
+		}
+		n := bits.TrailingZeros64(special) / 8
+		dst, text = dst[:len(dst)-8+n], text[n:]
+		if len(text) < 2 || text[0] != '\\' || text[1] != '"' {
+			return dst, text
+		}
+		text, literal = text[1:], firstByte
+	}
+	if literal != 0 {
+		dst, text = append(dst, '"'), text[1:]
 	}
 	for i, b := range text {
 		if needsEscape[b] == 1 {

@@ -1,4 +1,4 @@
-package conversion
+package conversion_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package conversion
+package conversion_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	stock "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
@@ -32,7 +33,7 @@ func stockHandler(t testing.TB) http.Handler {
 		}
 	}
 	registry := stock.NewRegistry()
-	if err := registry.RegisterConverter(webApp.kind, structs{}); err != nil {
+	if err := registry.RegisterConverter(schema.GroupKind{Group: appv1.GroupVersion.Group, Kind: "WebApp"}, structs{}); err != nil {
 		t.Fatal(err)
 	}
 	return stock.NewWebhookHandler(scheme, registry)
@@ -54,8 +55,8 @@ func (structs) ConvertObject(_ context.Context, src, dst runtime.Object) error {
 func structDown(src *appv1.WebApp, dst *appv1alpha1.WebApp) error {
 	dst.ObjectMeta = src.ObjectMeta
 	rest := *src.Spec.DeepCopy()
-	image := parseReference([]byte(src.Spec.Image))
-	dst.Spec.Image = appv1alpha1.Image{Repository: string(image.repository), Tag: string(image.tag), Digest: string(image.digest), PullPolicy: src.Spec.ImagePullPolicy}
+	dst.Spec.Image = imageOf(src.Spec.Image)
+	dst.Spec.Image.PullPolicy = src.Spec.ImagePullPolicy
 	rest.Image, rest.ImagePullPolicy = "", ""
 	scale := appv1alpha1.Scale{Instances: src.Spec.Replicas}
 	rest.Replicas = nil
@@ -103,6 +104,16 @@ func structDown(src *appv1.WebApp, dst *appv1alpha1.WebApp) error {
 	return nil
 }
 
+// imageOf takes an image reference apart.
+func imageOf(reference string) (image appv1alpha1.Image) {
+	reference, image.Digest, _ = strings.Cut(reference, "@")
+	image.Repository = reference
+	if colon := strings.LastIndexByte(reference, ':'); colon > strings.LastIndexByte(reference, '/') {
+		image.Repository, image.Tag = reference[:colon], reference[colon+1:]
+	}
+	return image
+}
+
 func structResourcesDown(rest *appv1.WebAppSpec, dst *appv1alpha1.WebApp) {
 	for name, quantity := range rest.Resources.Requests {
 		if dst.Spec.Resources == nil {
@@ -129,7 +140,13 @@ func structUp(src *appv1alpha1.WebApp, dst *appv1.WebApp) error {
 		delete(dst.Annotations, workloadv1.AnnotationV1Fields)
 	}
 	image := src.Spec.Image
-	dst.Spec.Image = string(reference{[]byte(image.Repository), []byte(image.Tag), []byte(image.Digest)}.append(nil))
+	dst.Spec.Image = image.Repository
+	if image.Tag != "" {
+		dst.Spec.Image += ":" + image.Tag
+	}
+	if image.Digest != "" {
+		dst.Spec.Image += "@" + image.Digest
+	}
 	dst.Spec.ImagePullPolicy = image.PullPolicy
 	if err := structScaleUp(src, dst); err != nil {
 		return err
