@@ -44,11 +44,11 @@ func (r *run) fitBudget() {
 	}
 	if len(r.parkedText) > 0 && (r.ownSize() > room || len(plainParked) > expandedLimit) {
 		r.parkedText = nil
-		r.lose("metadata.annotations[" + workloadv1.AnnotationUnconvertible + "]")
+		r.lose("metadata.annotations["+workloadv1.AnnotationUnconvertible+"]", tooLarge)
 	}
 	if room < 0 && len(r.meta.added) > 0 {
 		for _, m := range r.meta.added {
-			r.lose("metadata.annotations[" + string(plain(m.name)) + "]")
+			r.lose("metadata.annotations["+string(plain(m.name))+"]", tooLarge)
 		}
 		r.meta.added = r.meta.added[:0]
 	}
@@ -99,7 +99,7 @@ func (r *run) fitKept(plainKept []byte, room int) []byte {
 		return len(rest) <= expandedLimit && r.ownSize() <= room
 	})
 	for _, m := range bySize[:dropped] {
-		r.lose("spec." + string(plain(m.name)))
+		r.lose("spec."+string(plain(m.name)), tooLarge)
 	}
 	return packed(withoutFields(fields, bySize[:dropped]), 0)
 }

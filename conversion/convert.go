@@ -18,8 +18,8 @@ type Result struct {
 	// unchanged when the object is converted back.
 	Quarantined []Quarantined
 
-	// Lost are the paths of what did not fit into the annotations the API server allows and is not in Object.
-	Lost []string
+	// Lost are values that are not in Object, since no object that the API server takes could hold them.
+	Lost []Loss
 
 	// Malformed counts annotations of ours on the source that could not be read, or not in full. What was readable is used.
 	Malformed int
@@ -34,6 +34,15 @@ type Quarantined struct {
 	Path string
 
 	// Reason says what the value is not, as the end of a sentence that begins with the path.
+	Reason string
+}
+
+// Loss is a value that a conversion had to drop.
+type Loss struct {
+	// Path is the place in the source, in the source's field names.
+	Path string
+
+	// Reason says why, as the end of a sentence that begins with the path.
 	Reason string
 }
 

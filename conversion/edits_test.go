@@ -138,6 +138,21 @@ func TestEdits(t *testing.T) {
 		"C-24 the health check is removed": {
 			"v1", "WebApp", probeC22, []edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{}}`, 0,
 		},
+		"C-24 a probe of which only the interval shows is removed": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"httpGet":{"port":8080},"periodSeconds":10,"timeoutSeconds":2}}}}`,
+			[]edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{}}`, 0,
+		},
+		"C-24 the path is removed, the health check stays": {
+			"v1", "WebApp", probeC22, []edit{remove("spec|healthCheck|path")}, strings.Replace(probeC22, `"path":"/a",`, "", 1), 0,
+		},
+		"C-24 an unreadable period goes with its probe": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"readiness":{"httpGet":{"path":"/x","port":80},"periodSeconds":1.5,"timeoutSeconds":3}}}}`,
+			[]edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{}}`, 0,
+		},
+		"C-27 an unreadable target goes with its struct": {
+			"v1", "WebApp", `{"metadata":{},"spec":{"autoscaling":{"maxReplicas":5,"targetCPUUtilizationPercentage":99999999999999999999,"targetMemoryUtilizationPercentage":80}}}`,
+			[]edit{remove("spec|scale")}, `{"metadata":{},"spec":{}}`, 0,
+		},
 		"C-24 a health check without hidden HTTP parts is removed": {
 			"v1", "WebApp", `{"metadata":{},"spec":{"probes":{"liveness":{"a":1},"readiness":{"httpGet":{"path":"/"},"failureThreshold":4}}}}`,
 			[]edit{remove("spec|healthCheck")}, `{"metadata":{},"spec":{"probes":{"liveness":{"a":1}}}}`, 0,

@@ -26,7 +26,7 @@ type run struct {
 	dst [][]byte // the destination's fields
 	// unedited is by hub struct: it looks in the spoke as if it had been edited there, but so it came from the hub.
 	unedited []bool
-	gone     []bool // by hub struct: it was removed in the spoke, and so are its hidden fields
+	gone     []bool // by hub struct: it was removed in the spoke, with everything in it
 
 	meta metadata
 	root []member // top-level members other than apiVersion, kind, metadata, spec and status
@@ -149,37 +149,39 @@ func (r *run) runRows() {
 
 // writeBody writes spec and status of the destination.
 func (r *run) writeBody() {
-	r.write(r.to.spec, false)
+	r.write(r.to.spec)
 	r.specAbsent = r.direction == down && r.src.boxes[r.from.spec.box].state == boxAbsent && r.movedAny()
-	r.write(r.to.status, false)
+	r.write(r.to.status)
 }
 
 // write appends the member of the destination at n, if there is one. A member ends with a comma, the last one's becomes
 // the closing brace.
-func (r *run) write(n *node, gone bool) {
+func (r *run) write(n *node) {
 	if n.box < 0 {
 		switch value := r.dst[n.field]; {
 		case deeperThan(value, maxValueDepth): // it may stand deeper here than in the source
-			r.lose(n.path)
+			r.lose(n.path, tooDeep)
 		case value != nil:
 			r.body = append(append(append(r.body, n.quoted...), value...), ',')
 		}
 		return
 	}
-	gone = gone || r.direction == up && r.gone[n.box]
+	if r.direction == up && r.gone[n.box] {
+		return
+	}
 	start := len(r.body)
 	r.body = append(append(r.body, n.quoted...), '{')
 	content := len(r.body)
 	for _, child := range n.children {
-		r.write(child, gone)
+		r.write(child)
 	}
-	r.writeExtras(n, gone)
+	r.writeExtras(n)
 	switch {
 	case len(r.body) > content:
 		r.body[len(r.body)-1] = '}'
 	case r.originals.boxes[n.box].state == boxOther && (!r.sourceTwin(n) || r.onlyMoved(n)):
 		r.body = append(r.body[:content-1], r.originals.boxes[n.box].value...)
-	case r.emptyStands(n, gone):
+	case r.emptyStands(n):
 		r.body = append(r.body, '}')
 	default:
 		r.body = r.body[:start]
@@ -192,20 +194,20 @@ func (r *run) write(n *node, gone bool) {
 func (r *run) sourceTwin(n *node) bool { return n.twin != nil && r.src.object(n.twin) }
 
 // emptyStands reports whether a struct of the destination that has nothing in it is there all the same.
-func (r *run) emptyStands(n *node, gone bool) bool {
+func (r *run) emptyStands(n *node) bool {
 	if n.twin != nil {
 		return r.sourceTwin(n) && (!r.specWasAbsent || !r.onlyMoved(n))
 	}
-	return r.originals.empty(n) || r.direction == up && !gone && r.kept.empty(n)
+	return r.originals.empty(n) || r.direction == up && r.kept.empty(n)
 }
 
 // writeExtras appends the members of the destination's struct that no row names: what only the hub has, what was parked, and
 // in status everything the source calls the same.
-func (r *run) writeExtras(n *node, gone bool) {
+func (r *run) writeExtras(n *node) {
 	switch {
 	case n.passes:
 		r.passExtras(n)
-	case r.direction == up && !gone:
+	case r.direction == up:
 		r.kept.each(n, func(m member) { r.body = appendMember(r.body, m.name, m.value) })
 	case r.direction == down:
 		r.originals.each(n, func(m member) { r.body = appendMember(r.body, m.name, m.value) })

@@ -39,8 +39,9 @@ func (r *run) mark(s boundStruct) {
 	if !r.src.object(s.hub) {
 		return
 	}
-	alternative, shows := s.has(&r.src), r.showsAny(s, r.dst)
-	if alternative && shows || !alternative && !shows && r.hides(s.hub) {
+	alternative, shows := s.has(&r.src), r.showsAny(s.shown, r.dst)
+	unseen := !shows && !r.showsAny(s.also, r.dst) && r.hides(s.hub)
+	if alternative && shows || !alternative && unseen {
 		r.parked.boxes[s.hub.box].state = boxObject
 		r.unedited[s.hub.box] = true
 	}
@@ -51,14 +52,15 @@ func (r *run) wasMarked(s boundStruct) bool { return r.unedited[s.hub.box] || r.
 
 // takeOver drops the hidden alternatives to something that the spoke shows and did not when the object was converted from the hub.
 func (r *run) takeOver(s boundStruct) {
-	if s.has(&r.kept) && !r.wasMarked(s) && r.showsAny(s, r.src.fields) {
+	if s.has(&r.kept) && !r.wasMarked(s) && r.showsAny(s.shown, r.src.fields) {
 		r.kept.without(s.hub, s.names)
 	}
 }
 
 // removed reports whether the spoke showed a struct once and does not any more.
 func (r *run) removed(s boundStruct) bool {
-	return r.kept.object(s.hub) && !s.has(&r.kept) && !r.wasMarked(s) && !r.showsAny(s, r.src.fields)
+	return r.kept.object(s.hub) && !s.has(&r.kept) && !r.wasMarked(s) &&
+		!r.showsAny(s.shown, r.src.fields) && !r.showsAny(s.also, r.src.fields)
 }
 
 // has reports whether the hub struct has one of the fields that make it another struct than the one the spoke shows.
@@ -70,9 +72,9 @@ func (s boundStruct) has(hub *document) (found bool) {
 // names reports whether a member is one of the fields that make it another struct than the one the spoke shows.
 func (s boundStruct) names(m member) bool { return slices.Contains(s.unless, string(plain(m.name))) }
 
-// showsAny reports whether the spoke shows any part of the struct. As source, an empty struct of the spoke counts too.
-func (r *run) showsAny(s boundStruct, fields [][]byte) bool {
-	for _, n := range s.shown {
+// showsAny reports whether the spoke has any of some parts. As source, an empty struct of the spoke counts too.
+func (r *run) showsAny(parts []*node, fields [][]byte) bool {
+	for _, n := range parts {
 		if n.box >= 0 && r.direction == up && r.src.object(n) || count(fields[n.first:n.last]) > 0 {
 			return true
 		}
@@ -173,7 +175,7 @@ func (r *run) appendExtras(dst []byte, d *document, n *node) []byte {
 	}
 	for _, m := range r.sorted {
 		if deeperThan(m.value, maxValueDepth) {
-			r.lose(n.path + "." + string(plain(m.name)))
+			r.lose(n.path+"."+string(plain(m.name)), tooDeep)
 			continue
 		}
 		dst = append(append(dst, m.name...), ':')
@@ -197,10 +199,18 @@ const (
 // appendBounded appends a value for an annotation; one that nests too deep is lost.
 func (r *run) appendBounded(dst []byte, path string, value []byte) []byte {
 	if deeperThan(value, maxValueDepth) {
-		r.lose(path)
+		r.lose(path, tooDeep)
 		return dst
 	}
 	return appendNormal(dst, value)
 }
 
-func (r *run) lose(path string) { r.result.Lost = append(r.result.Lost, path) }
+// Reasons of losses.
+const (
+	tooDeep  = "nests too deep to be written in the other version"
+	tooLarge = "does not fit into the annotations that an object may have"
+	noObject = "is not an object, and no converted object can have that"
+	noText   = "is not a string, and has no place beside the annotation that the object gets"
+)
+
+func (r *run) lose(path, reason string) { r.result.Lost = append(r.result.Lost, Loss{path, reason}) }

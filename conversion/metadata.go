@@ -124,7 +124,7 @@ func (r *run) writeAnnotations(dst []byte) []byte {
 	r.fitBudget()
 	m := &r.meta
 	if m.lost {
-		r.lose("metadata")
+		r.lose("metadata", noObject)
 	}
 	if len(m.others)+len(m.added)+len(r.keptText)+len(r.parkedText) == 0 {
 		switch {

@@ -31,7 +31,7 @@ func (r *run) moveAnnotation(m movedAnnotation) {
 	case isString(annotation), isNull(annotation) && isString(text):
 		r.meta.parked = append(r.meta.parked, member{quotedKey(m.key), annotation})
 	case annotation != nil && isString(text): // what is no text would fail the whole request if it returned from an annotation
-		r.lose(annotationPath + m.key + "]")
+		r.lose(annotationPath+m.key+"]", noText)
 	default:
 		r.keepAnnotation(m, annotation)
 	}

@@ -225,7 +225,7 @@ func (r *run) appendParkedAnnotations(others bool) {
 		r.parkedText = append(r.parkedText, `"metadata":{"annotations":`...)
 		r.parkedText = append(append(r.parkedText, m.annotations...), '}', ',')
 	case !isObject(m.annotations):
-		r.lose("metadata.annotations")
+		r.lose("metadata.annotations", noObject)
 	}
 }
 

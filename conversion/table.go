@@ -39,13 +39,14 @@ type reshape struct {
 	down, up func(*run, *boundRow)
 }
 
-// sharedStruct is a hub struct of which the spoke shows some fields. Its hidden fields are kept while the spoke shows
-// any of shown. When the spoke shows none any more, the struct was removed there, and the hidden fields go too; not so
-// if the hub has one of the fields in unless, which make it a struct the spoke never showed. Those exclude what shown shows: when it
-// comes to be shown in the spoke, they go.
+// sharedStruct is a hub struct of which the spoke shows some fields: shown and also name all of them. Its hidden fields are kept
+// while the spoke shows any. When the spoke shows none any more, the struct was removed there with all that is in it; not so
+// if the hub has one of the fields in unless, which make it a struct the spoke never showed. Those exclude what shown shows, but not
+// what also does: when it comes to be shown in the spoke, they go.
 type sharedStruct struct {
 	hub    string
 	shown  []string
+	also   []string
 	unless []string
 }
 
@@ -91,6 +92,7 @@ type boundRow struct {
 type boundStruct struct {
 	hub    *node
 	shown  []*node
+	also   []*node
 	unless []string
 }
 
@@ -138,6 +140,9 @@ func compile(t *table) *compiled {
 		bound := boundStruct{hub: c.hub.at(s.hub), unless: s.unless}
 		for _, path := range s.shown {
 			bound.shown = append(bound.shown, c.spoke.at(path))
+		}
+		for _, path := range s.also {
+			bound.also = append(bound.also, c.spoke.at(path))
 		}
 		c.structs = append(c.structs, bound)
 	}

@@ -68,8 +68,9 @@ var webApp = table{
 	structs: []sharedStruct{
 		{hub: "spec.resources", shown: []string{"spec.resources"}},
 		{hub: "spec.autoscaling", shown: []string{"spec.scale.min", "spec.scale.max", "spec.scale.targetCPU"}},
-		{hub: "spec.probes.readiness", shown: []string{"spec.healthCheck.path"}, unless: []string{"exec", "grpc", "tcpSocket"}},
-		{hub: "spec.probes.readiness.httpGet", shown: []string{"spec.healthCheck.path"}},
+		{hub: "spec.probes.readiness", shown: []string{"spec.healthCheck.path"}, also: []string{"spec.healthCheck.interval"},
+			unless: []string{"exec", "grpc", "tcpSocket"}},
+		{hub: "spec.probes.readiness.httpGet", shown: []string{"spec.healthCheck.path"}, also: []string{"spec.healthCheck.interval"}},
 	},
 }
 

@@ -36,9 +36,9 @@ func (c *converter) compare(object []byte, target string) error {
 		c.findings = append(c.findings, about.at(q.Path, q.Reason))
 		d.reported(q.Path)
 	}
-	for _, path := range there.Lost {
-		c.findings = append(c.findings, about.at(path, lostMessage(path)))
-		d.reported(path)
+	for _, loss := range there.Lost {
+		c.findings = append(c.findings, about.at(loss.Path, loss.Reason))
+		d.reported(loss.Path)
 	}
 	if there.Malformed > 0 {
 		c.findings = append(c.findings, about.at("metadata.annotations", "has damaged annotations of earlier conversions"))

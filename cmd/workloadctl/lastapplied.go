@@ -36,7 +36,7 @@ func (c *converter) lastAppliedIn(object []byte, manifest, target, name string) 
 		return nil, err
 	}
 	if len(result.Lost) > 0 {
-		return nil, fmt.Errorf("%s does not fit into the annotations", strings.Join(result.Lost, ", "))
+		return nil, fmt.Errorf("%s %s", result.Lost[0].Path, result.Lost[0].Reason)
 	}
 	about := c.findingOf(object)
 	for _, q := range result.Quarantined {

@@ -71,17 +71,9 @@ func (c *converter) report(object []byte, result conversion.Result) {
 	if result.Malformed > 0 {
 		c.warnings = append(c.warnings, about.at("", fmt.Sprintf("has %d damaged annotations of earlier conversions; what was readable is used", result.Malformed)))
 	}
-	for _, path := range result.Lost {
-		c.lost = append(c.lost, about.at(path, lostMessage(path)))
+	for _, loss := range result.Lost {
+		c.lost = append(c.lost, about.at(loss.Path, loss.Reason))
 	}
-}
-
-// lostMessage says why a conversion could not keep what is at a path.
-func lostMessage(path string) string {
-	if path == "metadata" || path == "metadata.annotations" {
-		return "is not an object, and no converted object can have that"
-	}
-	return "does not fit into the annotations that an object may have"
 }
 
 // writeReport writes findings as text or as JSON, one line each.
