@@ -7,28 +7,31 @@ export CGO_ENABLED := 0
 
 # Developer tools run through go at the versions that their go.mod pins; nothing is installed.
 CONTROLLER_GEN = go tool -modfile=tools/go.mod controller-gen
+CRD_REF_DOCS   = go tool -modfile=tools/go.mod crd-ref-docs
 KUSTOMIZE      = go tool -modfile=tools/go.mod kustomize
 GOLANGCI_LINT  = go tool -modfile=tools/golangci-lint/go.mod golangci-lint
 KO             = go tool -modfile=tools/ko/go.mod ko
-HELM           = go tool -modfile=tools/helm/go.mod helm
 # The plane builds a kubectl of its own.
 KUBECTL ?= $(shell command -v kubectl || echo .plane/bin/kubectl)
 
 IMG      ?= workload-operator:dev
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-PKG      ?= ./...
-# How long make test looks for new inputs with each fuzz target. Not by default: go compiles everything once more for it, and
-# a find would come at random. The committed inputs are part of every run.
-FUZZTIME ?= 0s
-FUZZ      = conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
+# All packages, those that take longest first: none is left running alone at the end.
+PKG      ?= ./test/upgrade ./controllers/... ./conversion/... ./test/... ./...
+# How long make test looks for new inputs with each fuzz target of FUZZ. Go compiles all that a target imports once more for it, so
+# by default it is the targets of conversion, which import little; make test FUZZ="$(MORE_FUZZ)" takes the others. The
+# committed inputs are part of every run.
+FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,30s)
+FUZZ     ?= conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler
+MORE_FUZZ = webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
 PLATFORM ?= linux/$(shell go env GOARCH)
 # Everything that `make generate` writes.
 GENERATED = ':(glob)apis/**/zz_generated*' config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
-            charts/workload-operator/templates/generated
+            charts/workload-operator/templates/generated docs/reference.md ':(glob)docs/schemas/*.example.com/*'
 MODULES   = $(shell git ls-files -co --exclude-standard -- go.mod '**/go.mod')
 step      = @printf '\033[1m==> %s\033[0m\n' $(1)
 
-.PHONY: help generate verify lint test bench run plane build image chart install deploy undeploy clean
+.PHONY: help generate verify lint audit test bench run build image release install uninstall deploy undeploy
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[36m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +45,10 @@ generate: ## Write all generated code and manifests anew
 	$(CONTROLLER_GEN) rbac:roleName=manager-role webhook paths=./... output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	$(call step,'templates of the Helm chart')
 	$(KUSTOMIZE) build config/default | go run ./config/internal/chartgen -dir charts/workload-operator/templates/generated
+	$(call step,'API reference and JSON Schemas')
+	$(CRD_REF_DOCS) --source-path=apis --config=tools/crd-ref-docs/config.yaml --templates-dir=tools/crd-ref-docs/templates \
+	  --renderer=markdown --log-level=ERROR --output-path=docs/reference.md
+	$(KUSTOMIZE) build config/crd | go run ./config/internal/schemagen -dir docs/schemas
 
 verify: generate ## Fail if generated files, formatting or go.mod files are not up to date, or anything does not build
 	$(call step,'generated files are committed')
@@ -55,9 +62,14 @@ verify: generate ## Fail if generated files, formatting or go.mod files are not 
 	go vet ./...
 	$(call step,'sizes and contents of the shipped manifests')
 	go test ./config/... ./charts/...
+	$(call step,'alerts play out as written (promtool takes minutes to compile the first time)')
+	go test ./test/monitoring -args -promtool
 
 lint: ## Run the linters of .golangci.yml (the first time builds them, which takes minutes)
 	$(GOLANGCI_LINT) run
+
+audit: ## Look for known vulnerabilities in what the binaries call (VULNDB=URL or file://DIR if vuln.go.dev cannot be reached)
+	go tool -modfile=tools/govulncheck/go.mod govulncheck $(if $(VULNDB),-db '$(VULNDB)') ./...
 
 # The tour comes first: it builds the control plane with progress, and fails fast. Each package that needs a plane then starts
 # one of its own, which takes seconds, so that no suite sees the CustomResourceDefinitions or webhooks of another.
@@ -66,7 +78,7 @@ test: build ## Run the tour of make run, then all tests (or those in PKG); build
 	bin/plane run --once
 	$(call step,'go test')
 	go test $(TESTFLAGS) $(PKG)
-	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do \
+	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do echo "fuzzing $$target for $(FUZZTIME)"; \
 	  go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 
 bench: build ## Run the benchmarks, one package after the other; each prints its ratio to a named peer
@@ -74,9 +86,6 @@ bench: build ## Run the benchmarks, one package after the other; each prints its
 
 run: build ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
 	@exec bin/plane run $(if $(CLUSTER),--cluster=$(CLUSTER)) $(ARGS)
-
-plane: build ## Start a plane alone and keep it until Ctrl-C
-	@exec bin/plane up $(ARGS)
 
 build: ## Build every binary into bin/
 	$(call step,'binaries (compiling takes minutes the first time)')
@@ -89,12 +98,17 @@ image: ## Build the manager's image from scratch into dist/image.tar (no contain
 	$(KO) build ./cmd/manager --bare --tags="$${img##*:}" --platform=$(PLATFORM) --sbom=none \
 	  $(if $(PUSH),--push=$(PUSH),--push=false --tarball=dist/image.tar)
 
-chart: generate ## Lint the Helm chart and package it into dist/
-	$(HELM) lint --strict charts/workload-operator
-	$(HELM) package charts/workload-operator --app-version='$(VERSION)' --destination dist
+release: generate ## Build a release of VERSION into dist/release: workloadctl, image, manifests, Helm chart, bills of materials, checksums
+	tools/release/release.sh '$(VERSION)' '$(IMG)'
 
 install: ## Apply the CustomResourceDefinitions to the current cluster
 	$(KUBECTL) apply --server-side -f config/crd/bases
+
+uninstall: ## Delete the CustomResourceDefinitions; refused while objects are left, since they would go too, unless FORCE=true
+	@for crd in $$($(KUBECTL) get -f config/crd/bases -o name --ignore-not-found); do \
+	  left=$$($(KUBECTL) get "$${crd##*/}" --all-namespaces -o name); \
+	  [ -z "$$left" ] || [ '$(FORCE)' = true ] || { echo "$$left"; echo 'these objects would be deleted: FORCE=true does so'; exit 1; }; done
+	$(KUBECTL) delete --ignore-not-found -f config/crd/bases
 
 deploy: ## Deploy everything to the current cluster with image IMG
 	@mkdir -p dist/deploy
@@ -104,6 +118,3 @@ deploy: ## Deploy everything to the current cluster with image IMG
 
 undeploy: ## Remove what deploy applied; CustomResourceDefinitions and users' objects stay
 	$(KUSTOMIZE) build config/without-crds | $(KUBECTL) delete --ignore-not-found -f -
-
-clean: ## Remove bin and dist (.plane stays: its binaries take minutes to build)
-	rm -rf bin dist

@@ -114,6 +114,8 @@ func TestSwitches(t *testing.T) {
 		"OneReplica":       {"replicas=1", budget},
 		"ThreeReplicas":    {"replicas=3", ""},
 		"ParentsCondition": {"enabled=false", ""},
+		"NoHook": {"uninstall.hook=false", "ClusterRole /workload-operator-uninstall,ClusterRoleBinding /workload-operator-uninstall," +
+			"Job workload-operator-system/workload-operator-uninstall,ServiceAccount workload-operator-system/workload-operator-uninstall"},
 	}
 	all := ids(byID(t, render(t, defaultRelease, defaultNamespace)))
 	for name, test := range tests {
@@ -124,6 +126,140 @@ func TestSwitches(t *testing.T) {
 				t.Errorf("%s takes away %q, want %q", test.set, got, test.want)
 			}
 		})
+	}
+}
+
+// Each switch adds just what it names.
+func TestOptions(t *testing.T) {
+	inNamespace := func(kind string, names ...string) string {
+		for i, name := range names {
+			names[i] = kind + " workload-operator-system/workload-operator" + name
+		}
+		return strings.Join(names, ",")
+	}
+	tests := map[string]struct{ set, want string }{
+		"ServiceMonitor": {"monitoring.serviceMonitor.enabled=true", inNamespace("ServiceMonitor", "-metrics")},
+		"PrometheusRule": {"monitoring.prometheusRule.enabled=true", inNamespace("PrometheusRule", "")},
+		"CertManager": {"certificates.mode=cert-manager", inNamespace("Certificate", "-webhook-ca", "-webhook-certs") + "," +
+			inNamespace("Issuer", "-selfsigned", "-webhook-ca")},
+		"OwnIssuer": {"certificates.mode=cert-manager,certificates.issuerRef.name=house", inNamespace("Certificate", "-webhook-certs")},
+		"Provided":  {"certificates.mode=provided,certificates.secretName=mine", ""},
+	}
+	all := ids(byID(t, render(t, defaultRelease, defaultNamespace)))
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := ids(byID(t, render(t, defaultRelease, defaultNamespace, "--set", test.set)))
+			added := slices.DeleteFunc(slices.Clone(now), func(id string) bool { return slices.Contains(all, id) })
+			if got := strings.Join(added, ","); got != test.want || len(now)-len(added) != len(all) {
+				t.Errorf("%s adds %q, want %q", test.set, got, test.want)
+			}
+		})
+	}
+}
+
+// What the manager is told of certificates, and what it may do with the Secret: it writes none that somebody else makes.
+func TestCertificates(t *testing.T) {
+	defaultSecret := "--certificate-secret=workload-operator-webhook-certs"
+	reads, writes := []any{"get", "list", "watch"}, []any{"get", "list", "watch", "update"}
+	tests := map[string]struct {
+		set    string
+		args   []any
+		verbs  []any
+		secret string
+	}{
+		"Auto": {"certificates.mode=auto", []any{defaultSecret}, writes, "workload-operator-webhook-certs"},
+		"SelfManaged": {"certificates.mode=self-managed,certificates.lifetime=48h,certificates.authorityLifetime=1000h", []any{
+			defaultSecret, "--certificate-mode=self-managed", "--certificate-lifetime=48h", "--authority-lifetime=1000h",
+		}, writes, "workload-operator-webhook-certs"},
+		"CertManager": {"certificates.mode=cert-manager,certificates.lifetime=48h,certificates.authorityLifetime=1000h", []any{
+			defaultSecret, "--certificate-mode=cert-manager",
+		}, reads, "workload-operator-webhook-certs"},
+		"Provided": {"certificates.mode=provided,certificates.secretName=mine,certificates.authorityOverlap=2m", []any{
+			"--certificate-secret=mine", "--certificate-mode=provided", "--authority-overlap=2m",
+		}, reads, "mine"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, defaultRelease, defaultNamespace, "--set", test.set)
+			_, container := manager(t, objects)
+			args, _ := container["args"].([]any)
+			args = slices.DeleteFunc(args, func(arg any) bool {
+				text := fmt.Sprint(arg)
+				return !strings.HasPrefix(text, "--certificate") && !strings.HasPrefix(text, "--authority")
+			})
+			rules, _, err := unstructured.NestedSlice(byID(t, objects)["Role workload-operator-system/workload-operator-webhook-certs-role"].(map[string]any), "rules")
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, _ := rules[len(rules)-1].(map[string]any)
+			got := []any{args, last["verbs"], last["resourceNames"], len(rules)}
+			count := 1
+			if slices.Contains(test.verbs, any("update")) {
+				count = 2 // create has no name
+			}
+			if diff := cmp.Diff([]any{test.args, test.verbs, []any{test.secret}, count}, got); diff != "" {
+				t.Errorf("flags, verbs, names, rules (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The certificate of cert-manager has the names that the API server asks for, wherever the release is.
+func TestCertificateNames(t *testing.T) {
+	objects := render(t, "team", "elsewhere", "--set", "certificates.mode=cert-manager,certificates.issuerRef.name=house,certificates.issuerRef.kind=ClusterIssuer")
+	certificates := manifests.OfKind(objects, "Certificate")
+	if len(certificates) != 1 {
+		t.Fatalf("%d Certificates, want 1", len(certificates))
+	}
+	spec, _ := certificates[0].Object["spec"].(map[string]any)
+	got := map[string]any{"dnsNames": spec["dnsNames"], "issuerRef": spec["issuerRef"], "secretName": spec["secretName"], "duration": spec["duration"]}
+	want := map[string]any{
+		"dnsNames": []any{
+			"team-workload-operator-webhook-service.elsewhere.svc", "team-workload-operator-webhook-service.elsewhere.svc.cluster.local",
+		},
+		"issuerRef":  map[string]any{"name": "house", "kind": "ClusterIssuer", "group": "cert-manager.io"},
+		"secretName": "team-workload-operator-webhook-certs",
+		"duration":   "2160h",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Certificate (-want +got):\n%s", diff)
+	}
+}
+
+// Labels by which a Prometheus selects its objects are added to the chart's own.
+func TestMonitoringLabels(t *testing.T) {
+	for _, object := range manifests.OfKind(render(t, defaultRelease, defaultNamespace, "--values", "testdata/everything.yaml"), "ServiceMonitor", "PrometheusRule") {
+		labels := object.GetLabels()
+		if labels["release"] != "prometheus" || labels["helm.sh/chart"] == "" {
+			t.Errorf("labels of the %s are %v", object.GetKind(), labels)
+		}
+	}
+}
+
+// O-10: the hook knows its release, comes after its rights and goes with them, and its Pod is none of the manager's.
+func TestHook(t *testing.T) {
+	hooks := slices.DeleteFunc(render(t, "team", "elsewhere"), func(o *unstructured.Unstructured) bool { return !isHook(o) })
+	weights := map[string]string{}
+	for _, object := range hooks {
+		annotations := object.GetAnnotations()
+		weights[object.GetKind()] = annotations["helm.sh/hook-weight"]
+		if annotations["helm.sh/hook"] != "pre-delete" || annotations["helm.sh/hook-delete-policy"] != "before-hook-creation,hook-succeeded" {
+			t.Errorf("annotations of the %s are %v", object.GetKind(), annotations)
+		}
+	}
+	want := map[string]string{"ServiceAccount": "-2", "ClusterRole": "-2", "ClusterRoleBinding": "-1", "Job": "0"}
+	if diff := cmp.Diff(want, weights); diff != "" {
+		t.Errorf("weights of the hooks (-want +got):\n%s", diff)
+	}
+	job := manifests.OfKind(hooks, "Job")[0]
+	labels, _, _ := unstructured.NestedStringMap(job.Object, "spec", "template", "metadata", "labels")
+	if labels["app.kubernetes.io/component"] == "manager" {
+		t.Error("the Service would send requests to the Pod of the hook")
+	}
+	containers, _, _ := unstructured.NestedSlice(job.Object, "spec", "template", "spec", "containers")
+	container, _ := containers[0].(map[string]any)
+	if diff := cmp.Diff([]any{"uninstall", "--helm-release=elsewhere/team"}, container["args"]); diff != "" {
+		t.Errorf("arguments of the hook (-want +got):\n%s", diff)
 	}
 }
 
@@ -141,7 +277,8 @@ func TestEverythingSet(t *testing.T) {
 	pod, container := manager(t, objects)
 	args, _ := container["args"].([]any)
 	got := map[string]any{
-		"args":              args[len(args)-3:],
+		"args":              args[len(args)-8:],
+		"topologySpread":    pod["topologySpreadConstraints"],
 		"resources":         container["resources"],
 		"imagePullPolicy":   container["imagePullPolicy"],
 		"imagePullSecrets":  pod["imagePullSecrets"],
@@ -151,7 +288,16 @@ func TestEverythingSet(t *testing.T) {
 		"affinity":          pod["affinity"],
 	}
 	want := map[string]any{
-		"args":              []any{"--zap-log-level=debug", "--concurrency=8", "--tls-min-version=1.2"},
+		"args": []any{
+			"--certificate-mode=cert-manager", "--authority-overlap=10m", "--auto-migrate=false", "--kube-api-qps=20.5", "--kube-api-burst=50",
+			"--zap-log-level=debug", "--concurrency=8", "--tls-min-version=1.2",
+		},
+		"topologySpread": []any{map[string]any{
+			"maxSkew": int64(1), "topologyKey": "example.com/rack", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": []any{"pod-template-hash"},
+			"labelSelector": map[string]any{"matchLabels": map[string]any{
+				"app.kubernetes.io/name": "workload-operator", "app.kubernetes.io/component": "manager",
+			}},
+		}},
 		"resources":         map[string]any{"requests": map[string]any{"cpu": "1", "memory": "1Gi"}, "limits": map[string]any{"memory": "2Gi"}},
 		"imagePullPolicy":   "Always",
 		"imagePullSecrets":  []any{map[string]any{"name": "registry"}},
@@ -164,7 +310,7 @@ func TestEverythingSet(t *testing.T) {
 			}}},
 		}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, numbersAsFloats); diff != "" {
 		t.Errorf("Pod (-want +got):\n%s", diff)
 	}
 }
@@ -175,7 +321,11 @@ func TestSchemaRefuses(t *testing.T) {
 		"crds.step=R1", "crds.steps=R3", "crds=R3", "replica=3", "replicas=-1", "replicas=two", "image.tagg=v2", "image.tag=a b", "image.repository=", "image.digest=sha256:1", "image.pullPolicy=Sometimes",
 		"imagePullSecrets[0]=registry", "imagePullSecrets[0].nam=registry", "webhook.failurePolicy=ignore", "webhook.timeoutSeconds=5", "logLevel=loud",
 		"logLevel=0", "extraArgs=--v", "extraArgs[0]=v", "resources.limit.cpu=1", "networkPolicy=true", "networkPolicy.enable=true",
-		"podDisruptionBudget.minAvailable=1", "tolerations=x", "global=x", "enabled=maybe",
+		"podDisruptionBudget.minAvailable=1", "autoMigrate=later", "certificates.mode=manual", "certificates.mode=provided", "certificates.secret=x",
+		"certificates.secretName=A", "certificates.lifetime=90d", "certificates.lifetime=-1h", "certificates.issuerRef.name=house",
+		"certificates.mode=provided,certificates.secretName=x,certificates.lifetime=1h", "certificates.mode=cert-manager,certificates.issuerRef.kind=Issuer",
+		"kubeAPI.qps=-1", "kubeAPI.burst=1.5", "topologySpread.whenUnsatisfiable=Maybe", "topologySpread.keys=zone",
+		"monitoring.enabled=true", "monitoring.serviceMonitor=true", "monitoring.prometheusRule.labels.a=1", "uninstall=false", "uninstall.hook=maybe", "tolerations=x", "global=x", "enabled=maybe",
 	} {
 		t.Run(set, func(t *testing.T) {
 			key, _, _ := strings.Cut(set, "=")

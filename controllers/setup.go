@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/controllers/migration/unattended"
@@ -20,16 +21,19 @@ type Options struct {
 	MaxConcurrentReconciles int
 	// Migration of stored objects.
 	Migration unattended.Options
+	// Wrap is put around the reconciler of each controller, given its name. Nil: nothing is.
+	Wrap func(controller string, next reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Setup adds every reconciler to a manager, which must have been made with CacheOptions.
 func Setup(mgr ctrl.Manager, o Options) error {
-	if err := webapp.Setup(mgr, o.MaxConcurrentReconciles); err != nil {
+	if err := webapp.Setup(mgr, webapp.Options{MaxConcurrentReconciles: o.MaxConcurrentReconciles, Wrap: o.Wrap}); err != nil {
 		return err
 	}
-	if err := podset.Setup(mgr, o.MaxConcurrentReconciles); err != nil {
+	if err := podset.Setup(mgr, podset.Options{MaxConcurrentReconciles: o.MaxConcurrentReconciles, Wrap: o.Wrap}); err != nil {
 		return err
 	}
+	o.Migration.Wrap = o.Wrap
 	return unattended.Setup(mgr, o.Migration)
 }
 

@@ -28,6 +28,12 @@ var (
 		Help: "Panics while answering admission requests, by webhook. Each is a bug.",
 	}, []string{"webhook"})
 
+	refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "workload_operator_admission_refusals_total",
+		Help: "Rules that refused requests, by kind, version of the request, and the rule's field in v1 as docs/rules.md has it. " +
+			"A request that breaks several rules counts for each of them.",
+	}, []string{"kind", "version", "rule"})
+
 	warningsGiven = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "workload_operator_admission_warnings_total",
 		Help: "Warnings given with answers to admission requests, by webhook.",
@@ -36,7 +42,7 @@ var (
 
 // registerMetrics may be called once for each manager of a process.
 func registerMetrics(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{durations, panics, warningsGiven} {
+	for _, collector := range []prometheus.Collector{durations, panics, refusals, warningsGiven} {
 		known := prometheus.AlreadyRegisteredError{}
 		if err := registry.Register(collector); err != nil && !errors.As(err, &known) {
 			return err

@@ -70,6 +70,7 @@ func mutate(_ context.Context, request *admissionv1.AdmissionRequest) (*admissio
 		return nil, err
 	}
 	if errs := r.unreadable(); r.Old != nil && len(errs) > 0 && !beingDeleted(r.Object) {
+		refusals.WithLabelValues(r.Kind.Kind, r.Version, unreadable).Inc()
 		return &admissionv1.AdmissionResponse{Result: refusal(r, errs)}, nil
 	}
 	response := &admissionv1.AdmissionResponse{Allowed: true}
@@ -89,12 +90,13 @@ func (r *Rules) review(ctx context.Context, request *admissionv1.AdmissionReques
 	if err != nil {
 		return nil, err
 	}
-	verdict, err := r.Validate(ctx, judged)
+	verdict, errs, err := r.validate(ctx, judged)
 	if err != nil {
 		return nil, err
 	}
 	response := &admissionv1.AdmissionResponse{Allowed: len(verdict.Errors) == 0, Warnings: verdict.Warnings}
 	if !response.Allowed {
+		r.fields.count(judged, errs)
 		response.Result = refusal(judged, verdict.Errors)
 	}
 	return response, nil

@@ -24,11 +24,12 @@ type Verdict struct {
 // Rules judge requests. They are safe for concurrent use.
 type Rules struct {
 	schemas map[schema.GroupKind]*Schema
+	fields  ruleFields
 }
 
 // NewRules compiles the v1 schemas and CEL rules of our kinds.
 func NewRules(crds []*apiextensionsv1.CustomResourceDefinition) (*Rules, error) {
-	rules := &Rules{schemas: map[schema.GroupKind]*Schema{}}
+	rules := &Rules{schemas: map[schema.GroupKind]*Schema{}, fields: ruleFieldsOf(crds)}
 	for _, crd := range crds {
 		compiled, err := NewSchema(crd, hubVersion)
 		if err != nil {
@@ -50,22 +51,28 @@ func NewRules(crds []*apiextensionsv1.CustomResourceDefinition) (*Rules, error) 
 // On update only what the change makes worse is refused. An object that is being deleted is always allowed, whatever it
 // looks like, because only its finalizers are still of interest.
 func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) {
+	verdict, _, err := r.validate(ctx, request)
+	return verdict, err
+}
+
+// validate also returns the errors in the field names of v1, by which rules are known.
+func (r *Rules) validate(ctx context.Context, request Request) (Verdict, field.ErrorList, error) {
 	kind, ok := kinds[request.Kind]
 	if !ok {
-		return Verdict{}, fmt.Errorf("no rules for kind %s", request.Kind)
+		return Verdict{}, nil, fmt.Errorf("no rules for kind %s", request.Kind)
 	}
 	if err := request.check(); err != nil {
-		return Verdict{}, err
+		return Verdict{}, nil, err
 	}
 	if beingDeleted(request.Object) || unchanged(request) {
-		return Verdict{}, nil
+		return Verdict{}, nil, nil
 	}
 	errs, err := r.judge(ctx, kind, request)
 	if err != nil {
-		return Verdict{}, err
+		return Verdict{}, nil, err
 	}
-	errs, err = r.inWritersNames(ctx, kind, request, errs)
-	return Verdict{Errors: errs, Warnings: warn(request)}, err
+	named, err := r.inWritersNames(ctx, kind, request, errs)
+	return Verdict{Errors: named, Warnings: warn(request)}, errs, err
 }
 
 func (r *Rules) judge(ctx context.Context, kind kind, request Request) (field.ErrorList, error) {

@@ -27,6 +27,9 @@ func main() {
 
 // execute runs the command line and returns the exit code. Whatever goes wrong is said in one line on stderr.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == uninstallCommand {
+		return prepareRemoval(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args, os.Getenv, os.ReadFile)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

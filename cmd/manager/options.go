@@ -112,7 +112,8 @@ func newFlagSet(o *options) *flag.FlagSet {
 func usage(w io.Writer) {
 	flags := newFlagSet(&options{})
 	flags.SetOutput(w)
-	fmt.Fprintln(w, "manager serves the conversion and admission webhooks of WebApp and PodSet and reconciles both.\n\nFlags:")
+	fmt.Fprintln(w, "manager serves the conversion and admission webhooks of WebApp and PodSet and reconciles both.\n"+
+		"manager uninstall prepares a cluster for the removal of the operator; it has flags of its own.\n\nFlags:")
 	flags.PrintDefaults()
 }
 

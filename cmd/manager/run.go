@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type process struct {
 	probes   *probes
 	webhooks *webhookServer
 	certs    *certs.Certificates
+	tracing  *tracing
 	// hurried says that the process ends in order to begin anew.
 	hurried atomic.Bool
 }
@@ -47,6 +49,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	defer p.tracing.stop(ctx)
 	// The background outlives the signal, and ends early when one of its servers fails. The work ends with either.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -96,6 +99,13 @@ func prepare(ctx context.Context, o *options) (*process, error) {
 	}
 	if p.config, err = connect(ctx, o); err != nil {
 		return nil, err
+	}
+	if p.tracing, err = startTracing(ctx, os.Getenv); err != nil {
+		return nil, err
+	}
+	if p.tracing != nil {
+		p.webhooks.tracing = p.tracing
+		p.config.Wrap(p.tracing.transport)
 	}
 	if p.direct, err = certs.NewClient(p.config); err != nil {
 		return nil, err
@@ -148,7 +158,7 @@ func (p *process) work(ctx, background context.Context, group *errgroup.Group) e
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(mgr.Add(manager.RunnableFunc(p.certs.Lead)), serve(mgr), reconcile(mgr, p.options, p.certs.Settled)); err != nil {
+	if err := errors.Join(mgr.Add(manager.RunnableFunc(p.certs.Lead)), serve(mgr), p.reconcile(mgr)); err != nil {
 		return err
 	}
 	group.Go(func() error { return p.webhooks.Serve(background) })

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asManager) != "" {
 		main()
 	}
-	os.Exit(controlplane.Main(m, controlplane.Options{Parts: controlplane.APIOnly()}))
+	os.Exit(tracedPlane(m))
 }
 
 const (
@@ -205,6 +205,8 @@ func TestColdStart(t *testing.T) {
 		g.Eventually(func() error { return c.Create(t.Context(), app) }, soon, interval).Should(gomega.Succeed())
 	}
 
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", planeTraces.endpoint)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
 	m := startManager(t, plane.Kubeconfig(), "--namespace="+namespace.Name, "--metrics-bind-address=0", "--shutdown-delay=0s",
 		"--webhook-service=hooks", "--webhook-port="+portText)
 	g.Eventually(m.readiness, soon, interval).Should(gomega.Equal("200 ok"))
@@ -221,6 +223,7 @@ func TestColdStart(t *testing.T) {
 		app.SetAPIVersion("app.example.com/v1alpha1")
 		g.Expect(c.Delete(t.Context(), app)).To(gomega.Succeed())
 	}
+	checkJoined(t)
 }
 
 // installCRDs installs the shipped CustomResourceDefinitions until the test ends.

@@ -46,6 +46,8 @@ type webhookServer struct {
 	admission *semaphore.Weighted
 	// connectionAge is how long a connection is used, 0 for ever.
 	connectionAge time.Duration
+	// tracing may be nil.
+	tracing *tracing
 
 	serving  atomic.Bool
 	draining atomic.Bool
@@ -82,7 +84,7 @@ func (s *webhookServer) Register(path string, hook http.Handler) {
 	if path != conversionPath {
 		hook = &limitedHandler{next: hook, inFlight: s.admission, most: s.limits.inFlightBytes}
 	}
-	s.Server.Register(path, hook)
+	s.Server.Register(path, s.tracing.webhook(path, hook))
 }
 
 // Start is called by the manager, and does nothing for as long as that runs: Serve is the one that serves.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -38,14 +37,18 @@ func serve(mgr ctrl.Manager) error {
 	return nil
 }
 
-// reconcile adds the controllers. settled says why stored objects should not be migrated now.
-func reconcile(mgr ctrl.Manager, o *options, settled func(context.Context) error) error {
+// reconcile adds the controllers.
+func (p *process) reconcile(mgr ctrl.Manager) error {
 	options := controllers.Options{
-		MaxConcurrentReconciles: o.concurrency,
+		MaxConcurrentReconciles: p.options.concurrency,
 		Migration: unattended.Options{
-			CRDs: crdNames, ReportOnly: !o.autoMigrate,
-			Engine: migration.Options{Ready: settled},
+			CRDs: crdNames, ReportOnly: !p.options.autoMigrate,
+			// Stored objects are not migrated while certificates change.
+			Engine: migration.Options{Ready: p.certs.Settled},
 		},
+	}
+	if p.tracing != nil {
+		options.Wrap = p.tracing.reconciler
 	}
 	if err := controllers.Setup(mgr, options); err != nil {
 		return fmt.Errorf("setting up the controllers: %w", err)

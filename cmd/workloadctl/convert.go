@@ -144,7 +144,7 @@ func (o *convertOptions) validate(cmd *cobra.Command) (targets, error) {
 		return nil, usagef(cmd, "say with --to what to convert to, one of %s for each group", strings.Join(knownVersions(), ", "))
 	case o.output != "" && o.output != formatYAMLName && o.output != formatJSONName:
 		return nil, usagef(cmd, "-o %q: use yaml or json", o.output)
-	case count(o.files, standardInput) > 1:
+	case readsStdin(o.files) > 1:
 		return nil, usagef(cmd, "-f - can be read only once")
 	}
 	to := targets{}
@@ -161,9 +161,10 @@ func (o *convertOptions) validate(cmd *cobra.Command) (targets, error) {
 	return to, nil
 }
 
-func count(values []string, wanted string) (n int) {
-	for _, value := range values {
-		if value == wanted {
+// readsStdin counts how often standard input is named.
+func readsStdin(files []string) (n int) {
+	for _, file := range files {
+		if file == standardInput {
 			n++
 		}
 	}

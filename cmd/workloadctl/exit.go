@@ -54,3 +54,6 @@ func errorLines(err error) []string {
 	}
 	return lines
 }
+
+// unreachable marks that nothing could be found out, which is neither a good nor a bad finding.
+func unreachable(err error) error { return usageError{err} }

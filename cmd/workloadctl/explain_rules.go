@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -103,13 +102,15 @@ func writeRules(w io.Writer, rules []webhooks.Rule, format string) error {
 		_, err := io.WriteString(w, markdownRules(rules))
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "KIND\tVERSION\tFLOOR\tFIELD\tMESSAGE")
+	var rows [][]string
 	for _, rule := range rules {
-		fmt.Fprintln(table, strings.Join([]string{rule.Kind, rule.Version, string(rule.Floor), fieldOf(rule), strings.Join(rule.Messages, " | ")}, "\t"))
+		rows = append(rows, []string{rule.Kind, rule.Version, string(rule.Floor), fieldOf(rule), strings.Join(rule.Messages, " | ")})
 	}
-	return table.Flush()
+	return writeWrapped(w, rulesColumns, rows)
 }
+
+// rulesColumns fit into 120 characters.
+var rulesColumns = []column{{"KIND", 6}, {"VERSION", 8}, {"FLOOR", 7}, {"FIELD", 52}, {"MESSAGE", 39}}
 
 // fieldOf is how a rule's field is shown.
 func fieldOf(rule webhooks.Rule) string {

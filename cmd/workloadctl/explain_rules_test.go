@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/example/workload-operator/webhooks"
 )
@@ -69,6 +70,11 @@ func TestExplainRulesCommand(t *testing.T) {
 	got := runWith("", "explain-rules", "--kind", "WebApp", "--version", "v1alpha1", "--floor", "CEL")
 	if got.code != exitOK || got.stderr != "" || !strings.Contains(got.stdout, "spec.scale.max ") || strings.Contains(got.stdout, "schema") {
 		t.Errorf("got %+v", got)
+	}
+	for line := range strings.Lines(runWith("", "explain-rules").stdout) {
+		if width := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 120 {
+			t.Fatalf("a line of %d characters: %s", width, line)
+		}
 	}
 	var rules []webhooks.Rule
 	got = runWith("", "explain-rules", "--floor", "webhook", "-o", "json")

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/workload-operator/config"
 	"github.com/example/workload-operator/controllers/migration"
@@ -44,22 +45,32 @@ type ctl struct {
 
 func startCtl(t *testing.T) *ctl {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Parts: controlplane.APIOnly()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplane.Attach(t)
 	c := &ctl{WithT: gomega.NewWithT(t), t: t, plane: plane}
 	config := plane.RESTConfig()
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	var err error
 	c.client, err = dynamic.NewForConfig(config)
 	c.Expect(err).NotTo(gomega.HaveOccurred())
+	t.Cleanup(c.clean)
 	c.install()
 	return c
+}
+
+// clean leaves the plane as it was found, for the next test.
+func (c *ctl) clean() {
+	ctx := context.WithoutCancel(c.t.Context())
+	for _, left := range []struct {
+		resource schema.GroupVersionResource
+		name     string
+	}{{policiesResource, "frozen"}, {webhooksResource, "somebody"}, {definitionsResource, "webapps.app.example.com"}, {definitionsResource, "podsets.batch.example.com"}} {
+		resource := c.client.Resource(left.resource)
+		c.Expect(client.IgnoreNotFound(resource.Delete(ctx, left.name, metav1.DeleteOptions{}))).To(gomega.Succeed())
+		c.Eventually(func() error {
+			_, err := resource.Get(ctx, left.name, metav1.GetOptions{})
+			return err
+		}).WithTimeout(patience).ShouldNot(gomega.Succeed())
+	}
 }
 
 // install makes definitions of step R2.

@@ -19,12 +19,17 @@ func displayName(binary string) string {
 	return "workloadctl"
 }
 
+const rootExitCodes = `Exit codes:
+  0  done, and nothing is wrong
+  1  something failed, or something was found
+  2  the command line is wrong, or what it is about could not be looked at`
+
 func newRootCommand(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           strings.ReplaceAll(name, " ", "-"),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:         "Work with WebApps and PodSets",
-		Long:          "Work with WebApps and PodSets.\n\n" + exitCodesHelp,
+		Long:          "Work with WebApps and PodSets.\n\n" + rootExitCodes,
 		Version:       version(),
 		Args:          noArguments,
 		SilenceUsage:  true,
@@ -36,6 +41,7 @@ func newRootCommand(name string) *cobra.Command {
 	root.AddCommand(newConvertCommand(name), newCRDsCommand(name), newVersionCommand())
 	root.AddCommand(newValidateCommand(name), newExplainRulesCommand(name))
 	root.AddCommand(newMigrateCommand(name), newUninstallCommand(name))
+	root.AddCommand(newCheckCommand(name), newDiffCommand(name), newStatusCommand(name), newRolloutCommand(name))
 	return root
 }
 
@@ -73,4 +79,9 @@ func version() string {
 		return info.Main.Version
 	}
 	return "(devel)"
+}
+
+// completeFlag makes the shell offer the values of a flag.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
 }

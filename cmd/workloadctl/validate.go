@@ -84,7 +84,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 		return usagef(cmd, "say what to validate with -f")
 	case !slices.Contains(validateFormats, o.output):
 		return usagef(cmd, "-o %q: use table, json or junit", o.output)
-	case count(o.files, standardInput)+count(o.stored, standardInput) > 1:
+	case readsStdin(o.files)+readsStdin(o.stored) > 1:
 		return usagef(cmd, "-f - can be read only once")
 	}
 	v, err := newValidator()

@@ -68,7 +68,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, known *record, d
 // an orphan, because its PodSet is being deleted must be neither replaced nor adopted.
 func (r *Reconciler) stillWanted(ctx context.Context, podSet *batchv1.PodSet) (bool, error) {
 	fresh := &metav1.PartialObjectMetadata{}
-	fresh.SetGroupVersionKind(batchv1.GroupVersion.WithKind("PodSet"))
+	fresh.SetGroupVersionKind(batchv1.GroupVersion.WithKind(kindPodSet))
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(podSet), fresh)
 	if apierrors.IsNotFound(err) {
 		return false, nil

@@ -103,7 +103,7 @@ func (f *failures) proven(pods []*corev1.Pod, now time.Time) bool {
 
 // allowance returns how many of the missing Pods may be created now, and when to look again if not all of them.
 func (f *failures) allowance(missing int, pods []*corev1.Pod, now time.Time) (int, time.Time) {
-	if f.count <= 1 || missing == 0 {
+	if !f.backingOff() || missing == 0 {
 		return missing, time.Time{}
 	}
 	if until := f.last.Add(failureDelay(f.count)); until.After(now) {
@@ -126,6 +126,9 @@ func (f *failures) allowance(missing int, pods []*corev1.Pod, now time.Time) (in
 	}
 	return 1, again
 }
+
+// backingOff says that a failure was not the only one, so that the next Pod waits.
+func (f *failures) backingOff() bool { return f.count > 1 }
 
 func failureDelay(count int) time.Duration {
 	if count <= 1 {

@@ -47,7 +47,7 @@ func template(o *observation) (*corev1.Pod, error) {
 }
 
 func controllerRef(podSet *batchv1.PodSet) metav1.OwnerReference {
-	return *metav1.NewControllerRef(podSet, batchv1.GroupVersion.WithKind("PodSet"))
+	return *metav1.NewControllerRef(podSet, batchv1.GroupVersion.WithKind(kindPodSet))
 }
 
 // create makes n Pods, slowly at first.

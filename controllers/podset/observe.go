@@ -43,6 +43,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		if apierrors.IsNotFound(err) {
 			r.records.forget(key)
 			r.alive.forget(key)
+			r.states.Forget(key)
 			return nil, nil, nil
 		}
 		return nil, nil, fmt.Errorf("reading the PodSet: %w", err)
@@ -58,6 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		}
 	}
 	if podSet.UID != known.uid || podSet.DeletionTimestamp != nil || known.namespaceTerminating {
+		r.states.Forget(key)
 		return nil, nil, nil
 	}
 	if err := r.sweepOnce(ctx); err != nil {

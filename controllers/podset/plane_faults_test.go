@@ -200,6 +200,7 @@ func TestFailingAtOnce(t *testing.T) {
 	w.reaches("web", "backing off", func(p *batchv1.PodSet) bool {
 		return conditionOf(p, workloadv1.ConditionReady).Reason == batchv1.ReasonFailingPods && p.Status.FailedReplicas == 3
 	})
+	w.Expect(shown(t, "workload_operator_podsets_backing_off")).To(BeNumerically(">=", 1))
 	w.Consistently(func() int { return len(w.pods(everyPod)) }).
 		WithTimeout(short(7*time.Second, 5*time.Minute-time.Since(begin))).Should(BeNumerically("<=", 4))
 	w.Expect(w.answers.of("POST pods 201")).To(BeNumerically("<=", short(6, 11)))

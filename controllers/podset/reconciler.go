@@ -10,6 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/example/workload-operator/controllers/objectmetrics"
 )
 
 // retrySoon is the pause before a pass that follows a lost race.
@@ -27,13 +29,14 @@ type Reconciler struct {
 	alive    *alivePods
 	sweep    sweep
 	records  *records
+	states   objectmetrics.States
 }
 
 // +kubebuilder:rbac:groups=batch.example.com,resources=podsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch.example.com,resources=podsets/status,verbs=patch
 // +kubebuilder:rbac:groups=batch.example.com,resources=podsets/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile makes one pass over one PodSet.
@@ -49,6 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	decided := plan(seen)
 	done := r.apply(ctx, seen, known, decided)
+	countWrites(done)
 	if done.unwanted || known.namespaceTerminating {
 		return ctrl.Result{}, nil
 	}
@@ -102,4 +106,16 @@ func logWrites(ctx context.Context, done outcome) {
 			"updated", done.updated, "adopted", done.adopted, "released", done.released,
 			"relabelled", done.relabelled)
 	}
+}
+
+// countWrites shows the writes in metrics. A label that had to be put back is drift; whether a Pod that is missing was deleted by
+// somebody, or left by itself, cannot be told.
+func countWrites(done outcome) {
+	for verb, n := range map[string]int{
+		"create": done.created, "delete": done.deleted, "update": done.updated,
+		"adopt": done.adopted, "release": done.released, "relabel": done.relabelled,
+	} {
+		objectmetrics.Wrote(kindPodSet, kindPod, verb, n)
+	}
+	objectmetrics.Repaired(kindPodSet, kindPod, done.relabelled)
 }

@@ -22,10 +22,14 @@ import (
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/controllers/objectmetrics"
 )
 
 const (
 	controllerName = "podset"
+
+	kindPodSet = "PodSet"
+	kindPod    = "Pod"
 
 	// claimIndex finds Pods in the cache by who controls them, or could.
 	claimIndex = "batch.example.com/claim"
@@ -40,9 +44,17 @@ const (
 	maxRetryDelay   = time.Minute
 )
 
-// Setup registers the controller of PodSets with the manager. maxConcurrent is how many PodSets are reconciled at the same
-// time. The manager's cache must hold the Pods that carry the label app.kubernetes.io/managed-by=workload-operator.
-func Setup(mgr ctrl.Manager, maxConcurrent int) error {
+// Options tune the reconciler.
+type Options struct {
+	// MaxConcurrentReconciles is how many PodSets are reconciled at the same time. Zero means one.
+	MaxConcurrentReconciles int
+	// Wrap is put around the reconciler, given the controller's name. Nil: nothing is.
+	Wrap func(controller string, next reconcile.Reconciler) reconcile.Reconciler
+}
+
+// Setup registers the controller of PodSets with the manager. The manager's cache must hold the Pods that carry the label
+// app.kubernetes.io/managed-by=workload-operator.
+func Setup(mgr ctrl.Manager, o Options) error {
 	r := &Reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -53,6 +65,7 @@ func Setup(mgr ctrl.Manager, maxConcurrent int) error {
 		progress: &watchProgress{},
 		alive:    newAlivePods(),
 		records:  &records{byKey: map[types.NamespacedName]*record{}},
+		states:   objectmetrics.States{Kind: kindPodSet},
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
@@ -60,14 +73,21 @@ func Setup(mgr ctrl.Manager, maxConcurrent int) error {
 		WatchesRawSource(claimSource(mgr.GetFieldIndexer())).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, r.podEvents())).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: maxConcurrent,
+			MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetryDelay, maxRetryDelay),
 		}).
-		Complete(r)
+		Complete(o.wrapped(r))
 	if err != nil {
 		return fmt.Errorf("setting up the PodSet controller: %w", err)
 	}
 	return nil
+}
+
+func (o Options) wrapped(r reconcile.Reconciler) reconcile.Reconciler {
+	if o.Wrap == nil {
+		return r
+	}
+	return o.Wrap(controllerName, r)
 }
 
 // claimSource brings no events. It adds the index when the controller starts, where there is a context to do so, and before
@@ -98,7 +118,7 @@ func orphanClaim(name string) string { return "orphan/" + name }
 
 func isPodSet(owner *metav1.OwnerReference) bool {
 	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && group.Group == batchv1.GroupVersion.Group && owner.Kind == "PodSet"
+	return err == nil && group.Group == batchv1.GroupVersion.Group && owner.Kind == kindPodSet
 }
 
 // podEvents wakes the PodSet that a Pod belongs to, before and after the change. The progress of the watch, and which Pods are

@@ -53,7 +53,7 @@ func conditionsOf(o *observation, refused *refusal) []metav1.Condition {
 			Type: workloadv1.ConditionReplicaFailure, Status: metav1.ConditionTrue, Reason: refused.reason, Message: refused.message,
 		})
 	}
-	if c := degraded.Condition(batchv1.GroupVersion.WithKind("PodSet"), o.podSet.Annotations, o.podSet.Spec); c != nil {
+	if c := degraded.Condition(batchv1.GroupVersion.WithKind(kindPodSet), o.podSet.Annotations, o.podSet.Spec); c != nil {
 		wanted = append(wanted, *c)
 	}
 	var conditions []metav1.Condition
@@ -103,7 +103,7 @@ func missingCondition(o *observation) metav1.Condition {
 	if problem, ill := podhealth.Worst(o.active); ill {
 		return unready(problem.Reason, problem.Message)
 	}
-	if o.failures.count > 1 {
+	if o.failures.backingOff() {
 		return unready(batchv1.ReasonFailingPods, "New Pods keep failing; the next one is created after a delay that grows with each failure.")
 	}
 	return unready(workloadv1.ReasonProgressing, fmt.Sprintf("%d of %d Pods are available.", o.available(), o.desired()))

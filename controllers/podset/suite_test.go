@@ -190,7 +190,7 @@ func (w *world) start(options ...option) {
 		},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(Setup(mgr, 4)).To(Succeed())
+	w.Expect(Setup(mgr, Options{MaxConcurrentReconciles: 4})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.stop, w.stopped = cancel, make(chan struct{})
 	go func() {

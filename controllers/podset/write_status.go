@@ -8,8 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+	"github.com/example/workload-operator/controllers/objectmetrics"
 	"github.com/example/workload-operator/controllers/statuspatch"
 )
 
@@ -22,6 +24,7 @@ const countsInterval = time.Second
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation, known *record) error {
 	known.statusDue = time.Time{}
 	status := statusOf(o, known.refusal)
+	r.states.Set(client.ObjectKeyFromObject(o.podSet), objectmetrics.State{Conditions: status.Conditions, BackingOff: o.failures.backingOff()})
 	if equality.Semantic.DeepEqual(o.podSet.Status, status) {
 		return nil
 	}

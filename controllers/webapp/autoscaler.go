@@ -29,7 +29,7 @@ func autoscalerFor(w *appv1.WebApp) *applyautoscalingv2.HorizontalPodAutoscalerA
 		WithSpec(applyautoscalingv2.HorizontalPodAutoscalerSpec().
 			WithScaleTargetRef(applyautoscalingv2.CrossVersionObjectReference().
 				WithAPIVersion(appv1.GroupVersion.String()).
-				WithKind("WebApp").
+				WithKind(kindWebApp).
 				WithName(w.Name)).
 			WithMinReplicas(orDefault(settings.MinReplicas, defaultMinReplicas)).
 			WithMaxReplicas(settings.MaxReplicas).

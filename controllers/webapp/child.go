@@ -26,7 +26,7 @@ func labelsOf(w *appv1.WebApp) map[string]string {
 func ownerOf(w *appv1.WebApp) *applymetav1.OwnerReferenceApplyConfiguration {
 	return applymetav1.OwnerReference().
 		WithAPIVersion(appv1.GroupVersion.String()).
-		WithKind("WebApp").
+		WithKind(kindWebApp).
 		WithName(w.Name).
 		WithUID(w.UID).
 		WithController(true).

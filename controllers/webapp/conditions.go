@@ -32,7 +32,7 @@ func conditionsOf(f *facts, v verdict) []metav1.Condition {
 		conditions = append(conditions, metav1.Condition{
 			Type: workloadv1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: v.reason, Message: v.message})
 	}
-	if c := degraded.Condition(appv1.GroupVersion.WithKind("WebApp"), f.webapp.Annotations, f.webapp.Spec); c != nil {
+	if c := degraded.Condition(appv1.GroupVersion.WithKind(kindWebApp), f.webapp.Annotations, f.webapp.Spec); c != nil {
 		conditions = append(conditions, *c)
 	}
 	return dated(f.webapp, conditions, f.now)

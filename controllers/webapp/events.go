@@ -2,6 +2,7 @@ package webapp
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,6 +11,7 @@ import (
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/controllers/objectmetrics"
 )
 
 // Reasons of the events on a WebApp. An event tells of a change, once; what lasts is in the conditions.
@@ -53,7 +55,7 @@ func eventsOf(w *appv1.WebApp, next appv1.WebAppStatus, changes []change) []noti
 			n.reason, n.note = eventAdopted, fmt.Sprintf("Took over the orphaned %s %s.", c.child.Kind, c.child.Name)
 		case c.verb == remove:
 			n.reason, n.note = eventDeleted, fmt.Sprintf("Deleted the %s %s, which is no longer asked for.", c.child.Kind, c.child.Name)
-		case former.Phase == appv1.PhaseRunning && former.ObservedGeneration == w.Generation:
+		case restored(w, c):
 			n.reason, n.note = eventRestored, fmt.Sprintf("Restored the %s %s.", c.child.Kind, c.child.Name)
 		default:
 			continue
@@ -69,6 +71,21 @@ func eventsOf(w *appv1.WebApp, next appv1.WebAppStatus, changes []change) []noti
 		events = append(events, notice{kind: corev1.EventTypeNormal, reason: eventRunning, action: "Observe", note: ready.Message})
 	}
 	return events
+}
+
+// restored says that a write undid what somebody else did: everything had been as the spec asks.
+func restored(w *appv1.WebApp, c change) bool {
+	return (c.verb == create || c.verb == update) && w.Status.Phase == appv1.PhaseRunning && w.Status.ObservedGeneration == w.Generation
+}
+
+// countWrites shows the writes of a pass in metrics.
+func countWrites(w *appv1.WebApp, changes []change) {
+	for _, c := range changes {
+		objectmetrics.Wrote(kindWebApp, c.child.Kind, strings.ToLower(string(c.verb)), 1)
+		if restored(w, c) {
+			objectmetrics.Repaired(kindWebApp, c.child.Kind, 1)
+		}
+	}
 }
 
 func (r *Reconciler) record(w *appv1.WebApp, events []notice) {

@@ -110,7 +110,7 @@ func (r *Reconciler) observeScalers(ctx context.Context, w *appv1.WebApp, o *obs
 
 // isWebApp says whether an autoscaler scales a WebApp, in whichever version.
 func isWebApp(target autoscalingv2.CrossVersionObjectReference) bool {
-	return target.Kind == "WebApp" && strings.HasPrefix(target.APIVersion, appv1.GroupVersion.Group+"/")
+	return target.Kind == kindWebApp && strings.HasPrefix(target.APIVersion, appv1.GroupVersion.Group+"/")
 }
 
 func (r *Reconciler) podsOf(ctx context.Context, w *appv1.WebApp, d *appsv1.Deployment) ([]*corev1.Pod, error) {

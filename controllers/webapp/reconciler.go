@@ -13,6 +13,7 @@ import (
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/controllers/objectmetrics"
 	"github.com/example/workload-operator/controllers/statuspatch"
 )
 
@@ -41,6 +42,8 @@ type Reconciler struct {
 
 	// leaving holds, by name, the UIDs of WebApps whose namespace is being terminated. For them there is nothing left to do.
 	leaving sync.Map
+
+	states objectmetrics.States
 }
 
 // Reconcile brings one WebApp up to date. A WebApp that is being deleted is left to the garbage collector.
@@ -49,10 +52,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.client.Get(ctx, req.NamespacedName, w); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.leaving.Delete(req.NamespacedName)
+			r.states.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if uid, _ := r.leaving.Load(req.NamespacedName); uid == w.UID || w.DeletionTimestamp != nil {
+		r.states.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	seen, err := r.observe(ctx, w)
@@ -68,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	done := r.apply(ctx, w, todo)
+	countWrites(w, done.changes)
 	if done.abandoned {
 		r.leaving.Store(req.NamespacedName, w.UID)
 		return ctrl.Result{}, nil
@@ -78,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	next, wake := statusOf(w, seen, done.problems, r.now())
+	r.states.Set(req.NamespacedName, objectmetrics.State{Conditions: next.Conditions})
 	wait, err := r.report(ctx, w, next, done.changes)
 	if err = errors.Join(done.err, err); err != nil {
 		return ctrl.Result{}, err

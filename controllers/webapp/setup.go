@@ -25,7 +25,13 @@ import (
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
+	"github.com/example/workload-operator/controllers/objectmetrics"
 	"github.com/example/workload-operator/controllers/podhealth"
+)
+
+const (
+	controllerName = "webapp"
+	kindWebApp     = "WebApp"
 )
 
 // passTimeout bounds one pass, so that a cache that lost its connection does not hold a worker for ever.
@@ -42,12 +48,21 @@ const passTimeout = time.Minute
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Setup adds the reconciler of WebApps to a manager. It has maxConcurrent workers.
-func Setup(mgr ctrl.Manager, maxConcurrent int) error {
+// Options tune the reconciler.
+type Options struct {
+	// MaxConcurrentReconciles is how many WebApps are reconciled at the same time. Zero means one.
+	MaxConcurrentReconciles int
+	// Wrap is put around the reconciler, given the controller's name. Nil: nothing is.
+	Wrap func(controller string, next reconcile.Reconciler) reconcile.Reconciler
+}
+
+// Setup adds the reconciler of WebApps to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
 	r := &Reconciler{
 		live:     mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder(workloadv1.FieldManager),
 		now:      time.Now,
+		states:   objectmetrics.States{Kind: kindWebApp},
 	}
 	var err error
 	r.client, err = client.New(mgr.GetConfig(), client.Options{
@@ -61,8 +76,8 @@ func Setup(mgr ctrl.Manager, maxConcurrent int) error {
 		return fmt.Errorf("building the client of the WebApp controller: %w", err)
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
-		Named("webapp").
-		WithOptions(controller.Options{MaxConcurrentReconciles: maxConcurrent, ReconciliationTimeout: passTimeout}).
+		Named(controllerName).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrentReconciles, ReconciliationTimeout: passTimeout}).
 		// Generations do not tell every change of a spec: one that was made through the annotation of the older version
 		// has none. So no event is filtered by generation.
 		For(&appv1.WebApp{}).
@@ -72,11 +87,18 @@ func Setup(mgr ctrl.Manager, maxConcurrent int) error {
 		Owns(&networkingv1.Ingress{}, builder.WithPredicates(intentChanged)).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, handler.EnqueueRequestsFromMapFunc(webAppsOfScaler), builder.WithPredicates(intentChanged)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(webAppOfPod), builder.WithPredicates(problemChanged)).
-		Complete(r)
+		Complete(o.wrapped(r))
 	if err != nil {
 		return fmt.Errorf("setting up the WebApp controller: %w", err)
 	}
 	return nil
+}
+
+func (o Options) wrapped(r reconcile.Reconciler) reconcile.Reconciler {
+	if o.Wrap == nil {
+		return r
+	}
+	return o.Wrap(controllerName, r)
 }
 
 // CacheByObject says which objects the manager's cache holds for WebApps: their children, by label.

@@ -183,7 +183,7 @@ func (s *suite) manage(ctx context.Context, config *rest.Config, namespaces map[
 	if err != nil {
 		return nil, err
 	}
-	if err := Setup(mgr, 4); err != nil {
+	if err := Setup(mgr, Options{MaxConcurrentReconciles: 4}); err != nil {
 		return nil, err
 	}
 	done := make(chan error, 1)

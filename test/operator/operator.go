@@ -87,6 +87,9 @@ func New(options Options) (*Operator, error) {
 	return &Operator{options: options, ports: free}, err
 }
 
+// Use makes another binary the manager, from the next start on.
+func (o *Operator) Use(manager string) { o.options.Manager = manager }
+
 // On chooses the cluster, and renders what is to be installed there.
 func (o *Operator) On(ctx context.Context, plane *controlplane.Plane) error {
 	o.plane = plane
@@ -220,6 +223,9 @@ func get(ctx context.Context, url string) error {
 	}
 	return nil
 }
+
+// MetricsURL is where the manager serves its metrics, by HTTPS.
+func (o *Operator) MetricsURL() string { return "https://" + address(o.ports.metrics) + "/metrics" }
 
 // Log is the path of the manager's log, which survives restarts.
 func (o *Operator) Log() string { return o.manager.Log() }

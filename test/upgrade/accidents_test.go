@@ -2,6 +2,8 @@ package upgrade
 
 import (
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ import (
 	"github.com/example/workload-operator/test/controlplane"
 )
 
-// M-13: the operator alone is upgraded while objects run. It finds everything as it wants it.
+// M-13: the operator alone is upgraded while objects run, to a build of another release. It finds everything as it wants it.
 func TestOperatorUpgradeWritesNothing(t *testing.T) {
 	r := enter(t, config.StepR3)
 	r.create(newer, *quiet)
@@ -24,6 +26,7 @@ func TestOperatorUpgradeWritesNothing(t *testing.T) {
 	offset, err := r.plane.AuditLog.End()
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	r.stop()
+	r.operator.Use(nextRelease(t))
 	r.start()
 
 	// An object elsewhere that becomes ready proves that the new process reconciles.
@@ -52,6 +55,22 @@ func TestOperatorUpgradeWritesNothing(t *testing.T) {
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	r.Expect(elsewhere).To(gomega.BeNumerically(">", 0), "writes of the new process show in the audit log")
 	r.unchanged(before, older, newer)
+}
+
+// nextRelease builds the manager as of another release.
+func nextRelease(t *testing.T) string {
+	t.Helper()
+	root, err := controlplane.FindRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "manager")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.release=v99.0.0", "-o", binary, "./cmd/manager")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the manager: %v\n%s", err, out)
+	}
+	return binary
 }
 
 // etcd and kube-apiserver crash during a migration: nothing is lost, and nothing is written more often than that explains.

@@ -36,3 +36,51 @@ app.kubernetes.io/component: manager
 {{- end -}}
 {{- end -}}
 {{- end }}
+
+{{- define "workload-operator.certificateSecret" -}}
+{{- .Values.certificates.secretName | default (printf "%s-webhook-certs" (include "workload-operator.fullname" .)) -}}
+{{- end }}
+
+{{/* Where Pods may run, and who they are: the same for the manager and for the Job before an uninstallation. */}}
+{{- define "workload-operator.pod" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "workload-operator.container" -}}
+image: {{ include "workload-operator.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- with .Values.resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop:
+    - ALL
+{{- end }}

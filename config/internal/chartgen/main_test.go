@@ -27,6 +27,13 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: workload-operator-one, namespace: workload-operator-system, labels: {"app.kubernetes.io/part-of": workload-operator}}
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: workload-operator-webhook-certs-role}
+rules:
+- {verbs: [create]}
+- {resourceNames: [workload-operator-webhook-certs], verbs: [get, update]}
+---
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: workload-operator-two}
@@ -43,6 +50,8 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: workload-operator-four}
 spec: {policyName: workload-operator-four}
 `
+
+const rules = "testdata/rules.yaml"
 
 const labels = "  labels:\n    {{- include \"workload-operator.labels\" . | nindent 4 }}\n"
 
@@ -89,10 +98,49 @@ metadata:
   name: {{ include "workload-operator.fullname" . }}-one
   namespace: {{ .Release.Namespace | quote }}
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+` + labels + `  name: {{ include "workload-operator.fullname" . }}-webhook-certs-role
+rules:
+{{- if has .Values.certificates.mode (list "auto" "self-managed") }}
+- verbs:
+  - create
+{{- end }}
+- resourceNames:
+  - {{ include "workload-operator.certificateSecret" . }}
+  verbs:
+  - get
+  {{- if has .Values.certificates.mode (list "auto" "self-managed") }}
+  - update
+  {{- end }}
+---
 apiVersion: v1
 kind: ServiceAccount
 metadata:
 ` + labels + `  name: {{ include "workload-operator.fullname" . }}-two
+`,
+	"prometheus_rule.yaml": header + `{{- if .Values.monitoring.prometheusRule.enabled }}
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+` + labels + `    {{- with .Values.monitoring.prometheusRule.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  name: {{ include "workload-operator.fullname" . }}
+  namespace: {{ .Release.Namespace | quote }}
+spec:
+  groups:
+  - name: workload-operator.one
+    rules:
+    - alert: OneDown
+      annotations:
+        summary: '{{ "{{" }} $value | humanize }} of {{ "{{" }}- $labels.job -}}: kubectl -n {{ .Release.Namespace }}
+          logs deployment/{{ include "workload-operator.fullname" . }}-controller-manager'
+        url: https://example.com/workload-operator/one.md
+      expr: up{job="{{ include "workload-operator.fullname" . }}-metrics-service",namespace="{{ .Release.Namespace }}"}
+        == 0
+{{- end }}
 `,
 	"webhooks.yaml": header + `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -114,7 +162,7 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "crd_gone.example.com.yaml"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(strings.NewReader(input), dir); err != nil {
+	if err := run(strings.NewReader(input), rules, dir); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -144,12 +192,34 @@ func TestRunKeepsFilesOnError(t *testing.T) {
 			if err := os.WriteFile(file, nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if err := run(strings.NewReader(in), dir); !errors.Is(err, errIncomplete) {
+			if err := run(strings.NewReader(in), rules, dir); !errors.Is(err, errIncomplete) {
 				t.Errorf("run() = %v, want %v", err, errIncomplete)
 			}
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What is not the one object that is meant is no template without a word.
+func TestRuleTemplateRefuses(t *testing.T) {
+	for name, content := range map[string]string{
+		"Kind": "kind: ServiceMonitor\nmetadata: {name: workload-operator}\n",
+		"Name": "kind: PrometheusRule\nmetadata: {name: rules}\n",
+		"Two":  "kind: PrometheusRule\nkind: PrometheusRule\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "rules.yaml")
+			if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ruleTemplate(file); err == nil || !strings.Contains(err.Error(), file) {
+				t.Errorf("want an error that names the file, got %v", err)
+			}
+		})
+	}
+	if _, err := ruleTemplate("testdata/absent.yaml"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a file: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,9 @@ const (
 	// The default installation, see config/default/kustomization.yaml.
 	namespace = "workload-operator-system"
 	prefix    = "workload-operator"
+	// certificateSecret may have any name in a release, and certificatesRole is the one that allows it.
+	certificateSecret = prefix + "-webhook-certs"
+	certificatesRole  = certificateSecret + "-role"
 )
 
 // objectName matches the names that the prefix is part of.
@@ -29,6 +33,10 @@ const (
 	fullnameMark      = "CHARTGEN-FULLNAME"
 	failurePolicyMark = "CHARTGEN-FAILURE-POLICY"
 	labelsMark        = "CHARTGEN-LABELS"
+	secretMark        = "CHARTGEN-SECRET"
+	writesSecretMark  = "CHARTGEN-WRITES-SECRET"
+	inTextMark        = "CHARTGEN-TEXT-NAMESPACE"
+	ruleLabelsMark    = "CHARTGEN-RULE-LABELS"
 
 	storesHubMark   = "CHARTGEN-STORES-HUB"
 	storesSpokeMark = "CHARTGEN-STORES-SPOKE"
@@ -52,6 +60,11 @@ var actions = strings.NewReplacer(
 	fullnameMark, `{{ include "workload-operator.fullname" . }}`,
 	failurePolicyMark, `{{ .Values.webhook.failurePolicy }}`,
 	labelsMark+`: ""`, `{{- include "workload-operator.labels" . | nindent 4 }}`,
+	secretMark, `{{ include "workload-operator.certificateSecret" . }}`,
+	// In the other modes somebody else writes it.
+	"- "+writesSecretMark, `{{- if has .Values.certificates.mode (list "auto" "self-managed") }}`,
+	inTextMark, `{{ .Release.Namespace }}`,
+	ruleLabelsMark+`: ""`, "{{- with .Values.monitoring.prometheusRule.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}",
 	// The step of the release, see config/steps.go.
 	storesHubMark, `{{ ne .Values.crds.step "R2" }}`,
 	storesSpokeMark, `{{ eq .Values.crds.step "R2" }}`,
@@ -66,6 +79,11 @@ var actions = strings.NewReplacer(
 
 // template changes the object.
 func template(object *unstructured.Unstructured) ([]byte, error) {
+	if object.GetName() == certificatesRole {
+		if err := letMakerVary(object); err != nil {
+			return nil, err
+		}
+	}
 	object.Object, _ = follow(object.Object).(map[string]any)
 	labels := object.GetLabels()
 	if labels == nil {
@@ -106,8 +124,11 @@ func follow(value any) any {
 			v[i] = follow(entry)
 		}
 	case string:
-		if v == namespace {
+		switch v {
+		case namespace:
 			return namespaceMark
+		case certificateSecret:
+			return secretMark
 		}
 		return objectName.ReplaceAllString(v, fullnameMark+"$1")
 	}
@@ -131,6 +152,40 @@ func letFailurePolicyVary(configuration *unstructured.Unstructured) error {
 			webhook["failurePolicy"] = failurePolicyMark
 		}
 	}
+	return nil
+}
+
+// letMakerVary takes the rights to write the Secret of the certificate away where the operator does not make it.
+func letMakerVary(role *unstructured.Unstructured) error {
+	list, _, err := unstructured.NestedFieldNoCopy(role.Object, "rules")
+	if err != nil {
+		return err
+	}
+	rules, _ := list.([]any)
+	var varied []any
+	for _, entry := range rules {
+		rule, _ := entry.(map[string]any)
+		verbs, _, err := unstructured.NestedStringSlice(rule, "verbs")
+		if err != nil {
+			return err
+		}
+		var reads, writes []any
+		for _, verb := range verbs {
+			if slices.Contains([]string{"get", "list", "watch"}, verb) {
+				reads = append(reads, verb)
+			} else {
+				writes = append(writes, verb)
+			}
+		}
+		rule["verbs"] = append(append(append(reads, writesSecretMark), writes...), endMark)
+		if len(reads) == 0 {
+			rule["verbs"] = writes
+			varied = append(varied, writesSecretMark, rule, endMark)
+			continue
+		}
+		varied = append(varied, rule)
+	}
+	role.Object["rules"] = varied
 	return nil
 }
 

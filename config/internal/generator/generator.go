@@ -43,13 +43,14 @@ func Documents(in io.Reader) ([][]byte, error) {
 	}
 }
 
-// Write writes files into a folder, which it makes if need be.
+// Write writes files into a folder. It makes the folder, and those in the names of files, if need be.
 func Write(dir string, files map[string][]byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
@@ -43,6 +44,8 @@ type Options struct {
 	ReportOnly bool
 	// Engine tunes the runs. Observe and Actor are set here. Ready should fail while certificates change.
 	Engine migration.Options
+	// Wrap is put around the reconciler, given the controller's name. Nil: nothing is.
+	Wrap func(controller string, next reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Setup adds the controller to a manager.
@@ -70,11 +73,18 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named(controllerName).
 		WatchesRawSource(source.Channel(changes, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: len(o.CRDs)}).
-		Complete(r)
+		Complete(o.wrapped(r))
 	if err != nil {
 		return fmt.Errorf("setting up the migration controller: %w", err)
 	}
 	return nil
+}
+
+func (o Options) wrapped(r reconcile.Reconciler) reconcile.Reconciler {
+	if o.Wrap == nil {
+		return r
+	}
+	return o.Wrap(controllerName, r)
 }
 
 // watch reports definitions that appear, or whose spec changed, until the context ends. The manager's cache cannot do it: the role

@@ -41,7 +41,7 @@ func begin(t *testing.T, restConfig *rest.Config, scheme *runtime.Scheme, mapper
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := podset.Setup(mgr, 2); err != nil {
+	if err := podset.Setup(mgr, podset.Options{MaxConcurrentReconciles: 2}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -1,0 +1,77 @@
+package checkup
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Severity says how much a finding matters.
+type Severity string
+
+// Severities.
+const (
+	// Error is something that does not work now.
+	Error Severity = "error"
+	// Warning is something that works, and will not for long, or not in every case.
+	Warning Severity = "warning"
+)
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	// ID names the check, and the row of docs/troubleshooting.md.
+	ID       string   `json:"id"`
+	Severity Severity `json:"severity"`
+	// Object is kind and name.
+	Object string `json:"object"`
+	// Problem is one line.
+	Problem string `json:"problem"`
+	// Fix is a command line for a POSIX shell.
+	Fix string `json:"fix"`
+}
+
+// Definition is how a CustomResourceDefinition stands.
+type Definition struct {
+	Name string `json:"name"`
+	// Step is R1 to R5, empty for a definition that is at none.
+	Step           string   `json:"step,omitempty"`
+	Storage        string   `json:"storage,omitempty"`
+	StoredVersions []string `json:"storedVersions,omitempty"`
+}
+
+// Report is the result of a look.
+type Report struct {
+	Definitions []Definition `json:"definitions"`
+	Findings    []Finding    `json:"findings"`
+	// Unseen is what could not be looked at, and why, for example for want of a permission.
+	Unseen []string `json:"unseen,omitempty"`
+}
+
+// Commands writes the commands of fixes.
+type Commands struct {
+	// Tool is how the user calls this command line.
+	Tool string
+	// Flags choose the cluster; they are put into every command.
+	Flags []string
+}
+
+func (c Commands) kubectl(args ...string) string {
+	return words(append(append([]string{"kubectl"}, c.Flags...), args...))
+}
+
+func (c Commands) tool(args ...string) string {
+	return c.Tool + " " + words(append(args, c.Flags...))
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// words writes arguments so that a shell reads them as they are.
+func words(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = arg
+		if !plainWord.MatchString(arg) {
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
