@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -33,7 +34,7 @@ func entries(n int, format string) string {
 // TestScale: many more entries, at any place of either version, take proportionally longer there and back, and to find what is
 // degraded.
 func TestScale(t *testing.T) {
-	// Quadratic work would take 256 times as long; a busy machine makes the ratio of linear work anything up to 40.
+	// Quadratic work would take 256 times as long; collecting garbage makes the ratio of linear work anything up to 40.
 	const few, many, limit = 1000, 16000, 100
 	for _, c := range standard.all {
 		for _, version := range c.versions {
@@ -95,18 +96,28 @@ func thereAndBack(t *testing.T, c *compiled, version string, in []byte) {
 	}
 }
 
-// timeRatio returns how many times longer large takes than small, of the best of several runs until it is below the limit.
+// timeRatio returns how many times more time of the processors large takes than small, of the best of several runs until it is below
+// the limit.
 func timeRatio(small, large func(), limit float64) (ratio float64) {
 	best := [2]time.Duration{time.Hour, time.Hour}
 	for range 5 {
 		for i, f := range []func(){small, large} {
-			start := time.Now()
+			start := processorTime()
 			f()
-			best[i] = min(best[i], time.Since(start))
+			best[i] = min(best[i], max(processorTime()-start, time.Microsecond))
 		}
 		if ratio = float64(best[1]) / float64(best[0]); ratio < limit {
 			break
 		}
 	}
 	return ratio
+}
+
+// processorTime is what this process took so far. Other processes do not slow it.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -36,6 +36,9 @@ type outcome struct {
 	// retry is when to try again, if somebody else has to act first or did so at the same time; zero means never.
 	retry time.Duration
 
+	// raced is true when somebody else wrote a child at the same time: it is not as the spec asks, and what was observed of it is old.
+	raced bool
+
 	// abandoned is true when the namespace goes, and with it everything.
 	abandoned bool
 
@@ -83,7 +86,7 @@ func (d *outcome) judge(s step, err error) {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), namespaceGone(err):
 		d.abandoned = true
 	case apierrors.IsConflict(err), uidChanged(err):
-		d.retry = soonest(d.retry, conflictDelay)
+		d.raced, d.retry = true, soonest(d.retry, conflictDelay)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		d.problems = append(d.problems, problem{workloadv1.ReasonInvalidSpec, refusal(s, err)})
 	default:

@@ -78,6 +78,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.leaving.Store(req.NamespacedName, w.UID)
 		return ctrl.Result{}, nil
 	}
+	if done.raced { // a status of this pass could call ready what the spec asks to be changed
+		r.record(w, eventsOf(w, w.Status, done.changes))
+		return ctrl.Result{RequeueAfter: done.retry}, done.err
+	}
 	if len(done.changes) > 0 {
 		if seen, err = r.observe(ctx, w); err != nil {
 			return ctrl.Result{}, err

@@ -144,19 +144,27 @@ func TestFailureIsReported(t *testing.T) {
 	}
 }
 
-// TestConflictIsQuiet checks that losing a race is neither an error nor news.
+// TestConflictIsQuiet checks that losing a race for a child is neither an error nor news, and that the status waits: the Deployment
+// that the cache has is complete, but not what this generation asks for.
 func TestConflictIsQuiet(t *testing.T) {
 	w := stored(func(w *appv1.WebApp) { w.Spec.Image = "web:2" })
 	o := settled(t, stored())
 	s := newStage(t, nil, w, o.deployment, o.service)
 	s.applied = apierrors.NewConflict(deployments, "x", errors.New("no"))
-	s.patched = apierrors.NewConflict(schema.GroupResource{Resource: "webapps"}, "x", errors.New("no"))
 	result, err := s.reconcile(t)
 	if err != nil || result.RequeueAfter != conflictDelay {
 		t.Errorf("got %v, %v", result, err)
 	}
-	s.expectWrites(t, "apply", "status")
+	s.expectWrites(t, "apply")
 	s.expectEvent(t, "")
+
+	s.applied = nil
+	s.patched = apierrors.NewConflict(schema.GroupResource{Resource: "webapps"}, "x", errors.New("no"))
+	result, err = s.reconcile(t)
+	if err != nil || result.RequeueAfter != conflictDelay {
+		t.Errorf("a conflict of the status: %v, %v", result, err)
+	}
+	s.expectWrites(t, "apply", "apply", "status")
 }
 
 // TestNoAdoptionByTheDying: the cache does not know yet that the WebApp is being deleted with cascade=orphan.
@@ -173,7 +181,7 @@ func TestNoAdoptionByTheDying(t *testing.T) {
 			if _, err := s.reconcile(t); err != nil {
 				t.Error(err)
 			}
-			s.expectWrites(t, "status")
+			s.expectWrites(t)
 		})
 	}
 	o := settled(t, stored())

@@ -87,8 +87,11 @@ func New(options Options) (*Operator, error) {
 	return &Operator{options: options, ports: free}, err
 }
 
-// Use makes another binary the manager, from the next start on.
-func (o *Operator) Use(manager string) { o.options.Manager = manager }
+// Use makes another binary the manager, from the next start on, and returns the one before.
+func (o *Operator) Use(manager string) (before string) {
+	before, o.options.Manager = o.options.Manager, manager
+	return before
+}
 
 // On chooses the cluster, and renders what is to be installed there.
 func (o *Operator) On(ctx context.Context, plane *controlplane.Plane) error {

@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	rate        = flag.Int("rate", 50, "requests per second of the load")
+	rate        = flag.Int("rate", 30, "requests per second of the load")
 	leaves      = flag.Int("leaves", 2, "rotations of the serving certificate")
 	authorities = flag.Int("authorities", 1, "rotations of the authority")
 	overlap     = flag.Duration("overlap", 4*time.Second, "how long old and new authority overlap; a request that lasts longer can fail")

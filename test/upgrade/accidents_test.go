@@ -26,7 +26,11 @@ func TestOperatorUpgradeWritesNothing(t *testing.T) {
 	offset, err := r.plane.AuditLog.End()
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	r.stop()
-	r.operator.Use(nextRelease(t))
+	release := r.operator.Use(nextRelease(t))
+	defer func() {
+		r.stop()
+		r.operator.Use(release)
+	}()
 	r.start()
 
 	// An object elsewhere that becomes ready proves that the new process reconciles.
