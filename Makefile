@@ -18,12 +18,10 @@ IMG      ?= workload-operator:dev
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # All packages, those that take longest first: none is left running alone at the end.
 PKG      ?= ./test/upgrade ./controllers/... ./conversion/... ./test/... ./...
-# Packages tested at the same time: one more than processors, since each waits now and then.
-PARALLEL ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # How long make test looks for new inputs with each fuzz target of FUZZ. Go compiles all that a target imports once more for it, so
 # by default it is the targets of conversion, which import little; make test FUZZ="$(MORE_FUZZ)" takes the others. The
 # committed inputs are part of every run.
-FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,15s)
+FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,10s)
 FUZZ     ?= conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler
 MORE_FUZZ = webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
 PLATFORM ?= linux/$(shell go env GOARCH)
@@ -79,7 +77,7 @@ test: build ## Run the tour of make run, then all tests (or those in PKG); build
 	$(call step,'the tour')
 	bin/plane run --once
 	$(call step,'go test')
-	go test -p $(PARALLEL) $(TESTFLAGS) $(PKG)
+	go test $(TESTFLAGS) $(PKG)
 	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do echo "fuzzing $$target for $(FUZZTIME)"; \
 	  go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 

@@ -164,8 +164,10 @@ func BenchmarkMemory(b *testing.B) {
 		s.pods.await("all Pods are ready", func(c counts) bool { return c.ready == n*500 })
 		s.awaitReported(500)
 		s.callsSince(s.mark())
-		b.ReportMetric(residentMB(b, r.operator.PID(), "VmRSS"), "MB")
-		b.ReportMetric(residentMB(b, r.operator.PID(), "VmHWM"), "MB-peak")
+		now, peak := residentMB(b, r.operator.PID(), "VmRSS"), residentMB(b, r.operator.PID(), "VmHWM")
+		b.Logf("%d Pods: %.0f MB resident, %.0f MB at most", n*500, now, peak)
+		b.ReportMetric(now, "MB")
+		b.ReportMetric(peak, "MB-peak")
 		b.ReportMetric(float64(n*500), "pods")
 		s.end()
 	}

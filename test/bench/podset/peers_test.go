@@ -132,7 +132,9 @@ func (s *sets) end() {
 				s.client.Get(ctx, client.ObjectKeyFromObject(object), object) != nil
 		})
 	}
-	s.check(s.core.CoreV1().Pods(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, metav1.ListOptions{}))
+	s.eventually("the API server has deleted the Pods", func() bool { // thousands take longer than one request may
+		return s.core.CoreV1().Pods(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, metav1.ListOptions{}) == nil
+	})
 	s.pods.await("all Pods are gone", func(c counts) bool { return c.existing == 0 })
 	s.pods.stop()
 	s.check(s.core.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), s.namespace, metav1.DeleteOptions{}))
