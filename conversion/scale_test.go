@@ -52,7 +52,7 @@ func TestScale(t *testing.T) {
 						continue // it is copied, whatever it is
 					}
 					small, large := placed(c, version, place, container(few)), placed(c, version, place, container(many))
-					if ratio := timeRatio(func() { thereAndBack(t, c, version, small) }, func() { thereAndBack(t, c, version, large) }, limit); ratio > limit {
+					if ratio := timeRatio(t, func() { thereAndBack(t, c, version, small) }, func() { thereAndBack(t, c, version, large) }, limit); ratio > limit {
 						t.Errorf("%s %s, %s in %s: %d times the entries take %.0f times as long", c.kind.Kind, version, name, place, many/few, ratio)
 					}
 				}
@@ -98,13 +98,14 @@ func thereAndBack(t *testing.T, c *compiled, version string, in []byte) {
 
 // timeRatio returns how many times more time of the processors large takes than small, of the best of several runs until it is below
 // the limit.
-func timeRatio(small, large func(), limit float64) (ratio float64) {
+func timeRatio(t *testing.T, small, large func(), limit float64) (ratio float64) {
+	t.Helper()
 	best := [2]time.Duration{time.Hour, time.Hour}
 	for range 5 {
 		for i, f := range []func(){small, large} {
-			start := processorTime()
+			start := processorTime(t)
 			f()
-			best[i] = min(best[i], max(processorTime()-start, time.Microsecond))
+			best[i] = min(best[i], max(processorTime(t)-start, time.Microsecond))
 		}
 		if ratio = float64(best[1]) / float64(best[0]); ratio < limit {
 			break
@@ -114,10 +115,11 @@ func timeRatio(small, large func(), limit float64) (ratio float64) {
 }
 
 // processorTime is what this process took so far. Other processes do not slow it.
-func processorTime() time.Duration {
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
