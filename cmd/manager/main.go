@@ -22,6 +22,7 @@ const (
 )
 
 func main() {
+	saveMemory()
 	os.Exit(execute(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

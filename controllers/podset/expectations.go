@@ -53,7 +53,7 @@ func (e expectations) appear(pods []*corev1.Pod) {
 }
 
 // settle drops what the cache shows. pods are all Pods of the cache that may be ours, and newest is the newest
-// resourceVersion that the watch of Pods had delivered before pods were read.
+// resourceVersion that the watch of Pods of their namespace had delivered before pods were read.
 func (e expectations) settle(pods map[types.UID]*corev1.Pod, newest string) {
 	for name, expected := range e {
 		if expected.shownBy(pods[expected.uid], newest) {
@@ -123,22 +123,25 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// watchProgress is the newest resourceVersion that the watch of Pods delivered.
+// watchProgress is the newest resourceVersion that the watch of Pods delivered, by namespace. An operator that works on some
+// namespaces has a watch for each, and they need not keep pace: what one of them delivered says nothing about the others.
 type watchProgress struct {
 	mu     sync.Mutex
-	newest string
+	newest map[string]string
 }
 
-func (w *watchProgress) saw(version string) {
+func newWatchProgress() *watchProgress { return &watchProgress{newest: map[string]string{}} }
+
+func (w *watchProgress) saw(namespace, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !atLeast(w.newest, version) {
-		w.newest = version
+	if !atLeast(w.newest[namespace], version) {
+		w.newest[namespace] = version
 	}
 }
 
-func (w *watchProgress) version() string {
+func (w *watchProgress) version(namespace string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.newest
+	return w.newest[namespace]
 }

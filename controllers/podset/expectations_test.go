@@ -106,12 +106,16 @@ func TestCheck(t *testing.T) {
 }
 
 func TestWatchProgress(t *testing.T) {
-	w := &watchProgress{}
+	w := newWatchProgress()
 	for _, seen := range []string{"9", "", "x", "10", "8"} {
-		w.saw(seen)
+		w.saw("a", seen)
 	}
-	if w.version() != "10" {
-		t.Errorf("the newest version is %s", w.version())
+	if w.version("a") != "10" {
+		t.Errorf("the newest version is %s", w.version("a"))
+	}
+	// The watch of another namespace may be far behind.
+	if w.version("b") != "" {
+		t.Errorf("the newest version of another namespace is %s", w.version("b"))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 // observeHidden asks the API server about each Pod that left the cache without a deletion, and counts those that exist. It
 // comes after the cache was read and the writes that it shows were forgotten: what is missing then is missing for a reason.
-func (r *Reconciler) observeHidden(ctx context.Context, o *observation, expected expectations) error {
-	missing := r.alive.missing(o.podSet, byUID(o.active, o.terminating, o.finished, o.orphans, o.strays), expected)
+func (r *Reconciler) observeHidden(ctx context.Context, o *observation, expected expectations, cached map[types.UID]*corev1.Pod) error {
+	missing := r.alive.missing(o.podSet, cached, expected)
 	found := make([]*corev1.Pod, len(missing))
 	var calls errgroup.Group
 	calls.SetLimit(r.width)

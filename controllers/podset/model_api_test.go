@@ -125,7 +125,7 @@ func (m *modelAPI) tell(n int, r *Reconciler) {
 	for ; n > 0 && m.podTold < m.podSeen; n-- {
 		event := m.podEvents[m.podTold]
 		m.podTold++
-		r.progress.saw(event.pod.ResourceVersion)
+		r.progress.saw(event.pod.Namespace, event.pod.ResourceVersion)
 		switch {
 		case event.removed:
 			r.alive.left(event.pod)
@@ -146,7 +146,7 @@ func (m *modelAPI) relist(r *Reconciler) {
 	for name, p := range m.pods {
 		if cacheable(p) {
 			m.cached[name] = p.DeepCopy()
-			r.progress.saw(p.ResourceVersion)
+			r.progress.saw(p.Namespace, p.ResourceVersion)
 			r.alive.saw(p)
 		}
 	}

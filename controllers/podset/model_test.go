@@ -82,6 +82,7 @@ func (h *history) addForeign() {
 func (h *history) restart() {
 	h.reconciler = &Reconciler{
 		client: &modelClient{modelAPI: h.modelAPI},
+		claims: &claims{reader: &modelClient{modelAPI: h.modelAPI}},
 		live:   &modelClient{modelAPI: h.modelAPI, live: true},
 		events: silent{},
 		clock:  h.clock,
@@ -90,7 +91,7 @@ func (h *history) restart() {
 			h.named++
 			return fmt.Sprintf("%s%05d", prefix, h.named)
 		},
-		progress: &watchProgress{},
+		progress: newWatchProgress(),
 		alive:    newAlivePods(),
 		records:  &records{byKey: map[types.NamespacedName]*record{}},
 	}

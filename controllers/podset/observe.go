@@ -72,14 +72,15 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	o := &observation{podSet: podSet, now: now, revision: current}
 
 	// The progress of the watch is read before the Pods, so the Pods are at least that new.
-	newest := r.progress.version()
+	newest := r.progress.version(key.Namespace)
 	if err := r.observePods(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	if err := r.settle(ctx, o, known, newest); err != nil {
+	cached := byUID(o.active, o.terminating, o.finished, o.orphans, o.strays)
+	if err := r.settle(ctx, o, known, cached, newest); err != nil {
 		return nil, nil, err
 	}
-	if err := r.observeHidden(ctx, o, known.expected); err != nil {
+	if err := r.observeHidden(ctx, o, known.expected, cached); err != nil {
 		return nil, nil, err
 	}
 	o.order()
@@ -89,20 +90,20 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 }
 
 func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
-	owned, err := r.podsByClaim(ctx, o.podSet.Namespace, ownedClaim(o.podSet.UID))
+	owned, err := r.claims.of(ctx, o.podSet.Namespace, ownedClaim(o.podSet.UID))
 	if err != nil {
 		return err
 	}
-	for i := range owned {
-		o.sort(&owned[i])
+	for _, pod := range owned {
+		o.sort(pod)
 	}
-	orphans, err := r.podsByClaim(ctx, o.podSet.Namespace, orphanClaim(o.podSet.Name))
+	orphans, err := r.claims.of(ctx, o.podSet.Namespace, orphanClaim(o.podSet.Name))
 	if err != nil {
 		return err
 	}
-	for i := range orphans {
-		if !terminating(&orphans[i]) {
-			o.orphans = append(o.orphans, &orphans[i])
+	for _, pod := range orphans {
+		if !terminating(pod) {
+			o.orphans = append(o.orphans, pod)
 		}
 	}
 	return nil
@@ -132,18 +133,9 @@ func (o *observation) sort(pod *corev1.Pod) {
 	}
 }
 
-func (r *Reconciler) podsByClaim(ctx context.Context, namespace, claim string) ([]corev1.Pod, error) {
-	list := &corev1.PodList{}
-	err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{claimIndex: claim}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("listing Pods: %w", err)
-	}
-	return list.Items, nil
-}
-
 // settle forgets the writes that the cache shows, and asks the API server about those that it should have shown long ago.
-func (r *Reconciler) settle(ctx context.Context, o *observation, known *record, newest string) error {
-	known.expected.settle(byUID(o.active, o.terminating, o.finished, o.orphans, o.strays), newest)
+func (r *Reconciler) settle(ctx context.Context, o *observation, known *record, cached map[types.UID]*corev1.Pod, newest string) error {
+	known.expected.settle(cached, newest)
 	known.dropAnswered(o)
 	if !known.expected.overdue(o.now) {
 		return nil
@@ -235,7 +227,11 @@ func (o *observation) available() (n int) {
 }
 
 func byUID(groups ...[]*corev1.Pod) map[types.UID]*corev1.Pod {
-	pods := map[types.UID]*corev1.Pod{}
+	count := 0
+	for _, group := range groups {
+		count += len(group)
+	}
+	pods := make(map[types.UID]*corev1.Pod, count)
 	for _, group := range groups {
 		for _, pod := range group {
 			pods[pod.UID] = pod

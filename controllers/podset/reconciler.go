@@ -20,6 +20,7 @@ const retrySoon = 200 * time.Millisecond
 // Reconciler brings PodSets to the state their spec asks for.
 type Reconciler struct {
 	client   client.Client // reads from the cache
+	claims   *claims       // Pods of the cache
 	live     client.Reader // reads from the API server
 	events   events.EventRecorder
 	clock    clock.PassiveClock

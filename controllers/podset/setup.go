@@ -7,13 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -30,9 +28,6 @@ const (
 
 	kindPodSet = "PodSet"
 	kindPod    = "Pod"
-
-	// claimIndex finds Pods in the cache by who controls them, or could.
-	claimIndex = "batch.example.com/claim"
 
 	// nameLength is the length of the random end of a Pod's name.
 	nameLength = 5
@@ -57,12 +52,13 @@ type Options struct {
 func Setup(mgr ctrl.Manager, o Options) error {
 	r := &Reconciler{
 		client:   mgr.GetClient(),
+		claims:   &claims{reader: mgr.GetCache()},
 		live:     mgr.GetAPIReader(),
 		events:   mgr.GetEventRecorder(workloadv1.FieldManager),
 		clock:    clock.RealClock{},
 		newName:  func(prefix string) string { return prefix + utilrand.String(nameLength) },
 		width:    requestsInFlight,
-		progress: &watchProgress{},
+		progress: newWatchProgress(),
 		alive:    newAlivePods(),
 		records:  &records{byKey: map[types.NamespacedName]*record{}},
 		states:   objectmetrics.States{Kind: kindPodSet},
@@ -70,7 +66,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&batchv1.PodSet{}).
-		WatchesRawSource(claimSource(mgr.GetFieldIndexer())).
+		WatchesRawSource(r.claims.source(mgr.GetCache())).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, r.podEvents())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: o.MaxConcurrentReconciles,
@@ -90,44 +86,13 @@ func (o Options) wrapped(r reconcile.Reconciler) reconcile.Reconciler {
 	return o.Wrap(controllerName, r)
 }
 
-// claimSource brings no events. It adds the index when the controller starts, where there is a context to do so, and before
-// the first pass, which waits for all sources.
-func claimSource(indexer client.FieldIndexer) source.Source {
-	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		return indexer.IndexField(ctx, &corev1.Pod{}, claimIndex, claimsOn)
-	})
-}
-
-// claimsOn is the index function: whose Pod is it, or whose could it become?
-func claimsOn(object client.Object) []string {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		if isPodSet(owner) {
-			return []string{ownedClaim(owner.UID)}
-		}
-		return nil
-	}
-	if name, labelled := object.GetLabels()[batchv1.LabelPodSet]; labelled {
-		return []string{orphanClaim(name)}
-	}
-	return nil
-}
-
-func ownedClaim(uid types.UID) string { return "owned/" + string(uid) }
-
-func orphanClaim(name string) string { return "orphan/" + name }
-
-func isPodSet(owner *metav1.OwnerReference) bool {
-	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && group.Group == batchv1.GroupVersion.Group && owner.Kind == kindPodSet
-}
-
 // podEvents wakes the PodSet that a Pod belongs to, before and after the change. The progress of the watch, and which Pods are
 // alive, is noted first, so that the pass which an event starts knows about it.
 func (r *Reconciler) podEvents() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(q queue, pods ...*corev1.Pod) {
 		for _, pod := range pods {
-			r.progress.saw(pod.ResourceVersion)
+			r.progress.saw(pod.Namespace, pod.ResourceVersion)
 		}
 		for _, pod := range pods {
 			if name := podSetOf(pod); name != "" {
