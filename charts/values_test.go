@@ -315,6 +315,55 @@ func TestEverythingSet(t *testing.T) {
 	}
 }
 
+// A shard is what reconciles, and nothing that a cluster has once: no definitions, webhooks, certificates, guard or hook. Nothing of
+// it has the name or the Pods of something of the release beside it.
+func TestShard(t *testing.T) {
+	set := "shard.name=a,shard.namespaces={x,y},certificates.mode=cert-manager,monitoring.serviceMonitor.enabled=true"
+	objects := render(t, "shard-a", defaultNamespace, "--set", set)
+	got := ids(byID(t, objects))
+	fullname := "shard-a-workload-operator-"
+	var want []string
+	for kind, names := range map[string][]string{
+		"ClusterRole /":                                 {"manager-role", "metrics-auth-role", "metrics-reader"},
+		"ClusterRoleBinding /":                          {"manager-rolebinding", "metrics-auth-rolebinding"},
+		"Deployment workload-operator-system/":          {"controller-manager"},
+		"NetworkPolicy workload-operator-system/":       {"allow-metrics"},
+		"PodDisruptionBudget workload-operator-system/": {"controller-manager"},
+		"Role workload-operator-system/":                {"leader-election-role"},
+		"RoleBinding workload-operator-system/":         {"leader-election-rolebinding"},
+		"Service workload-operator-system/":             {"metrics-service"},
+		"ServiceAccount workload-operator-system/":      {"controller-manager"},
+		"ServiceMonitor workload-operator-system/":      {"metrics"},
+	} {
+		for _, name := range names {
+			want = append(want, kind+fullname+name)
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	main := byID(t, render(t, defaultRelease, defaultNamespace))
+	for _, id := range got {
+		if main[id] != nil {
+			t.Errorf("%s is part of both releases", id)
+		}
+	}
+	_, container := manager(t, objects)
+	wantArgs := []any{"--leader-elect", "--metrics-bind-address=:8443", "--health-probe-bind-address=:8081", "--shard=a", "--namespaces=x,y", "--webhooks=false"}
+	if diff := cmp.Diff(wantArgs, container["args"]); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	labels, _, _ := unstructured.NestedStringMap(manifests.OfKind(objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")
+	if labels["app.kubernetes.io/component"] != "shard" || labels["workload.example.com/shard"] != "a" {
+		t.Errorf("the labels of the Pods are %v: the Service of the webhooks must not find them", labels)
+	}
+	_, container = manager(t, render(t, defaultRelease, defaultNamespace, "--set", "exceptNamespaces={x,y}"))
+	if args, _ := container["args"].([]any); !slices.Contains(args, any("--except-namespaces=x,y")) {
+		t.Errorf("the other release is told %v", args)
+	}
+}
+
 // A mistyped key or value is refused, it does not silently change nothing.
 func TestSchemaRefuses(t *testing.T) {
 	for _, set := range []string{
@@ -324,6 +373,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"podDisruptionBudget.minAvailable=1", "autoMigrate=later", "certificates.mode=manual", "certificates.mode=provided", "certificates.secret=x",
 		"certificates.secretName=A", "certificates.lifetime=90d", "certificates.lifetime=-1h", "certificates.issuerRef.name=house",
 		"certificates.mode=provided,certificates.secretName=x,certificates.lifetime=1h", "certificates.mode=cert-manager,certificates.issuerRef.kind=Issuer",
+		"shard.name=a", "shard.namespaces={x}", "shard.name=A,shard.namespaces={x}", "shard.name=a,shard.namespaces={X}",
+		"exceptNamespaces=x", "exceptNamespaces={x},shard.name=a,shard.namespaces={y}",
 		"kubeAPI.qps=-1", "kubeAPI.burst=1.5", "topologySpread.whenUnsatisfiable=Maybe", "topologySpread.keys=zone",
 		"monitoring.enabled=true", "monitoring.serviceMonitor=true", "monitoring.prometheusRule.labels.a=1", "uninstall=false", "uninstall.hook=maybe", "tolerations=x", "global=x", "enabled=maybe",
 	} {

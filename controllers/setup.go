@@ -19,8 +19,8 @@ import (
 type Options struct {
 	// MaxConcurrentReconciles is how many objects of each kind are worked on at the same time. Zero means one.
 	MaxConcurrentReconciles int
-	// Migration of stored objects.
-	Migration unattended.Options
+	// Migration of stored objects. Nil: another operator migrates them.
+	Migration *unattended.Options
 	// Wrap is put around the reconciler of each controller, given its name. Nil: nothing is.
 	Wrap func(controller string, next reconcile.Reconciler) reconcile.Reconciler
 }
@@ -33,8 +33,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := podset.Setup(mgr, podset.Options{MaxConcurrentReconciles: o.MaxConcurrentReconciles, Wrap: o.Wrap}); err != nil {
 		return err
 	}
-	o.Migration.Wrap = o.Wrap
-	return unattended.Setup(mgr, o.Migration)
+	if o.Migration == nil {
+		return nil
+	}
+	migration := *o.Migration
+	migration.Wrap = o.Wrap
+	return unattended.Setup(mgr, migration)
 }
 
 // CacheOptions bound the manager's cache to what the reconcilers read. Pods of both kinds carry the operator's label; who

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -18,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/example/workload-operator/controllers"
+	"github.com/example/workload-operator/cmd/manager/internal/claims"
 )
 
 // cacheTimeout is how long controllers wait for the first list of a kind. Objects stored in the older version are listed
@@ -29,31 +28,50 @@ const cacheTimeout = 10 * time.Minute
 // given back is taken within two seconds; the default of controller-runtime makes that up to 4.4 seconds.
 const leaseRetry = 700 * time.Millisecond
 
-// newManager makes the manager: caches, clients, leader election and metrics. Probes and webhooks are served beside it.
-func newManager(config *rest.Config, o *options, webhooks *webhookServer) (ctrl.Manager, error) {
+// A replica takes over from one that has not renewed the Lease for leaseDuration. One that cannot renew it for leaseRenewal ends.
+const (
+	leaseDuration = 15 * time.Second
+	leaseRenewal  = 10 * time.Second
+)
+
+// newManager makes the manager: caches, clients, leader election and metrics. Probes and webhooks are served beside it. Without leader
+// election there is no lock.
+func newManager(ctx context.Context, p *process) (ctrl.Manager, *claims.Lock, error) {
+	o := p.options
 	scheme, err := newScheme()
 	if err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
+		return nil, nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	var mgr ctrl.Manager
+	lock, err := newLock(p.config, o, log.FromContext(ctx).WithName("claims"), func() ctrl.Manager { return mgr })
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up leader election: %w", err)
+	}
+	options := ctrl.Options{
 		Scheme:                        scheme,
-		Logger:                        log.Log.WithSink(quietEnd{log.Log.GetSink()}),
-		Cache:                         controllers.CacheOptions(),
+		Logger:                        quiet(log.FromContext(ctx)),
+		Cache:                         cacheOptions(o.claim),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: cacheTimeout},
 		Metrics:                       metricsOptions(o),
 		HealthProbeBindAddress:        "0",
-		WebhookServer:                 webhooks,
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              o.leaderElectionID,
-		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionID:              o.leaderName(),
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(leaseRenewal),
 		RetryPeriod:                   new(leaseRetry),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("setting up the manager: %w", err)
 	}
-	return mgr, nil
+	if lock != nil {
+		options.LeaderElectionResourceLockInterface = lock
+	}
+	if p.webhooks != nil {
+		options.WebhookServer = p.webhooks
+	}
+	if mgr, err = ctrl.NewManager(p.config, options); err != nil {
+		return nil, nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	return mgr, lock, nil
 }
 
 func metricsOptions(o *options) metricsserver.Options {

@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/example/workload-operator/cmd/manager/internal/claims"
 	"github.com/example/workload-operator/test/monitoring"
 )
 
@@ -31,7 +33,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.listener.Close()
-	if err := serve(hooksOnly{server: server}); err != nil {
+	p := &process{options: &options{claim: claims.Claim{Webhooks: true}}}
+	if err := p.serve(hooksOnly{server: server}); err != nil {
 		t.Fatal(err)
 	}
 	var ours []string
@@ -81,6 +84,8 @@ type hooksOnly struct {
 }
 
 func (h hooksOnly) GetWebhookServer() webhook.Server { return h.server }
+
+func (hooksOnly) Add(manager.Runnable) error { return nil }
 
 var metricName = regexp.MustCompile(`(?:"(workload_operator_[a-z_]+[a-z])"|metricPrefix \+ "([a-z_]+)")`)
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/example/workload-operator/cmd/manager/internal/claims"
 	"github.com/example/workload-operator/webhooks/certs"
 )
 
@@ -49,6 +50,9 @@ type options struct {
 	leaderElect      bool
 	leaderElectionID string
 	shutdownDelay    time.Duration
+
+	shard string
+	claim claims.Claim
 
 	autoMigrate bool
 	concurrency int
@@ -88,6 +92,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"how long the webhooks are served on, at least, after a signal to stop, while clients learn to go elsewhere; "+
 			"connections that a client keeps open are served for up to 95 seconds more; 0 waits for nobody")
 
+	bindShard(flags, o)
 	flags.BoolVar(&o.autoMigrate, "auto-migrate", true,
 		"rewrite stored objects when the storage version of a kind has changed; otherwise only report that it is due")
 	flags.IntVar(&o.concurrency, "concurrency", 4, "`objects` of each kind that are reconciled at the same time")
@@ -131,7 +136,8 @@ func parse(args []string, getenv func(string) string, readFile func(string) ([]b
 		return o, nil
 	}
 	o.complete(getenv, readFile)
-	return o, o.validate()
+	o.completeShard(flags)
+	return o, errors.Join(o.validate(), o.validateShard())
 }
 
 // complete fills in what follows from other flags or from the Pod.

@@ -12,6 +12,8 @@ const leaseGivenBack = "leader election lost"
 // manager runs ends the process, and is the last line that it prints.
 type quietEnd struct{ logr.LogSink }
 
+func quiet(logger logr.Logger) logr.Logger { return logger.WithSink(quietEnd{logger.GetSink()}) }
+
 // Error passes everything on but the end of the Lease while stopping.
 func (q quietEnd) Error(err error, message string, keysAndValues ...any) {
 	if message == lateError && err != nil && err.Error() == leaseGivenBack {

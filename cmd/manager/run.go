@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/example/workload-operator/webhooks/certs"
 )
@@ -44,7 +43,10 @@ type process struct {
 // Stopping, readiness goes first and the manager stops at once, which hands the Lease over; the webhooks are served on for the
 // shutdown delay. The ReleaseOnCancel of the Lease is safe with that: nothing that is left writes as the leader.
 func run(ctx context.Context, o *options) error {
-	log.FromContext(ctx).Info("Starting", "version", version(), "namespace", o.namespace)
+	if o.shard != "" {
+		ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("shard", o.shard))
+	}
+	log.FromContext(ctx).Info("Starting", "version", version(), "namespace", o.namespace, "claim", o.claim)
 	p, err := prepare(ctx, o)
 	if err != nil {
 		return err
@@ -91,8 +93,10 @@ func prepare(ctx context.Context, o *options) (*process, error) {
 	if p.probes, err = listenProbes(ctx, o); err != nil {
 		return nil, err
 	}
-	if p.webhooks, err = listenWebhooks(ctx, o); err != nil {
-		return nil, err
+	if o.claim.Webhooks {
+		if p.webhooks, err = listenWebhooks(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	if err := tryMetrics(ctx, o); err != nil {
 		return nil, err
@@ -104,12 +108,21 @@ func prepare(ctx context.Context, o *options) (*process, error) {
 		return nil, err
 	}
 	if p.tracing != nil {
-		p.webhooks.tracing = p.tracing
 		p.config.Wrap(p.tracing.transport)
 	}
 	if p.direct, err = certs.NewClient(p.config); err != nil {
 		return nil, err
 	}
+	if o.claim.Webhooks {
+		p.prepareWebhooks()
+	}
+	return p, nil
+}
+
+// prepareWebhooks gives the webhook server its certificate.
+func (p *process) prepareWebhooks() {
+	o := p.options
+	p.webhooks.tracing = p.tracing
 	p.certs = certs.New(p.direct, certs.Options{
 		Namespace:                       o.namespace,
 		SecretName:                      o.certificateSecret,
@@ -122,7 +135,6 @@ func prepare(ctx context.Context, o *options) (*process, error) {
 		Lifetimes:                       o.lifetimes,
 	})
 	p.webhooks.tls.GetCertificate = p.certs.GetCertificate
-	return p, nil
 }
 
 // connect finds the API server and asks it for its version.
@@ -131,7 +143,7 @@ func connect(ctx context.Context, o *options) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no connection to a cluster is configured: %w; give --kubeconfig or run in a Pod with a service account", err)
 	}
-	c.UserAgent = "workload-operator/" + version()
+	c.UserAgent = o.userAgent()
 	c.QPS = float32(o.kubeQPS)
 	c.Burst = o.kubeBurst
 	short := rest.CopyConfig(c)
@@ -154,17 +166,24 @@ func (p *process) work(ctx, background context.Context, group *errgroup.Group) e
 	if err := p.publish(ctx, background, group); err != nil {
 		return err
 	}
-	mgr, err := newManager(p.config, p.options, p.webhooks)
+	mgr, lock, err := newManager(ctx, p)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(mgr.Add(manager.RunnableFunc(p.certs.Lead)), serve(mgr), p.reconcile(mgr)); err != nil {
+	if err := errors.Join(p.serve(mgr), p.reconcile(mgr)); err != nil {
 		return err
 	}
-	group.Go(func() error { return p.webhooks.Serve(background) })
+	if p.webhooks != nil {
+		group.Go(func() error { return p.webhooks.Serve(background) })
+	}
 	p.probes.readyWhen(func(r *http.Request) error {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return errStopping
+		case p.webhooks == nil:
+			// Nobody calls a replica that serves no webhooks. That it is not ready stops a rollout to namespaces that another
+			// operator holds, while the replicas from before it work on.
+			return lock.Refused()
 		}
 		return p.certs.Ready(r)
 	})
@@ -176,6 +195,12 @@ func (p *process) work(ctx, background context.Context, group *errgroup.Group) e
 // The certificate is there before the wait: definitions that begin to convert while we wait can then have the caBundle of the
 // webhook configurations from their first moment on. Those that got none get it after the wait.
 func (p *process) publish(ctx, background context.Context, group *errgroup.Group) error {
+	if p.certs == nil {
+		if err := awaitCRDs(ctx, p.direct, ofThisRelease, p.probes.notReady); err != nil {
+			return err
+		}
+		return awaitCRDs(ctx, p.direct, established, p.probes.notReady)
+	}
 	bootstrap := func() error {
 		if err := p.certs.Bootstrap(ctx); err != nil {
 			return fmt.Errorf("preparing the serving certificate: %w", err)
@@ -200,6 +225,9 @@ func (p *process) publish(ctx, background context.Context, group *errgroup.Group
 func (p *process) drain(work, background context.Context) {
 	<-work.Done()
 	p.probes.notReady(errStopping)
+	if p.webhooks == nil {
+		return
+	}
 	p.webhooks.drain()
 	if p.options.shutdownDelay == 0 {
 		return

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
@@ -28,8 +29,14 @@ func newScheme() (*runtime.Scheme, error) {
 	)
 }
 
-// serve puts everything that the API server calls on the webhook server.
-func serve(mgr ctrl.Manager) error {
+// serve puts everything that the API server calls on the webhook server, and has the leader keep the certificate.
+func (p *process) serve(mgr ctrl.Manager) error {
+	if !p.options.claim.Webhooks {
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(p.certs.Lead)); err != nil {
+		return err
+	}
 	mgr.GetWebhookServer().Register(conversionPath, conversion.NewHandler(conversion.HandlerOptions{Registerer: metrics.Registry}))
 	if err := webhooks.Setup(mgr); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
@@ -39,13 +46,13 @@ func serve(mgr ctrl.Manager) error {
 
 // reconcile adds the controllers.
 func (p *process) reconcile(mgr ctrl.Manager) error {
-	options := controllers.Options{
-		MaxConcurrentReconciles: p.options.concurrency,
-		Migration: unattended.Options{
+	options := controllers.Options{MaxConcurrentReconciles: p.options.concurrency}
+	if p.options.claim.Webhooks {
+		options.Migration = &unattended.Options{
 			CRDs: crdNames, ReportOnly: !p.options.autoMigrate,
 			// Stored objects are not migrated while certificates change.
 			Engine: migration.Options{Ready: p.certs.Settled},
-		},
+		}
 	}
 	if p.tracing != nil {
 		options.Wrap = p.tracing.reconciler

@@ -24,7 +24,12 @@ helm.sh/chart: {{ printf "workload-operator-%s" .Chart.Version | replace "+" "_"
 {{/* What selects the manager's Pods. The selector of a Deployment can never change, so nothing of the release is in it. */}}
 {{- define "workload-operator.selector" -}}
 app.kubernetes.io/name: workload-operator
+{{- if .Values.shard.name }}
+app.kubernetes.io/component: shard
+workload.example.com/shard: {{ .Values.shard.name | quote }}
+{{- else }}
 app.kubernetes.io/component: manager
+{{- end }}
 {{- end }}
 
 {{- define "workload-operator.image" -}}

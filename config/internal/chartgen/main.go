@@ -63,6 +63,11 @@ func read(in io.Reader) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
+// notForShards leaves a template out of releases that share the cluster with another one, which has it.
+func notForShards(content []byte) []byte {
+	return slices.Concat([]byte(mainCondition), content, []byte(endCondition))
+}
+
 // templates returns the content of each file by its name.
 func templates(objects []*unstructured.Unstructured) (map[string][]byte, error) {
 	documents := map[string][][]byte{}
@@ -73,9 +78,13 @@ func templates(objects []*unstructured.Unstructured) (map[string][]byte, error) 
 			continue
 		}
 		groups[object.GroupVersionKind().Group] = true
+		name := object.GetName()
 		document, err := template(object)
 		if err != nil {
-			return nil, fmt.Errorf("making a template of %s %s: %w", object.GetKind(), object.GetName(), err)
+			return nil, fmt.Errorf("making a template of %s %s: %w", object.GetKind(), name, err)
+		}
+		if slices.Contains(sharedRoles, name) {
+			document = notForShards(document)
 		}
 		documents[file] = append(documents[file], document)
 	}
@@ -86,7 +95,11 @@ func templates(objects []*unstructured.Unstructured) (map[string][]byte, error) 
 	}
 	files := map[string][]byte{}
 	for _, file := range slices.Sorted(maps.Keys(documents)) {
-		files[file] = append([]byte(header), bytes.Join(documents[file], []byte("---\n"))...)
+		content := bytes.Join(documents[file], []byte("---\n"))
+		if file != rbacFile {
+			content = notForShards(content)
+		}
+		files[file] = append([]byte(header), content...)
 	}
 	return files, nil
 }
@@ -98,7 +111,7 @@ func fileOf(object *unstructured.Unstructured) string {
 	case gvk.Group == crdGroup:
 		return "crd_" + object.GetName() + ".yaml"
 	case gvk.Group == rbacGroup, gvk.Group == "" && gvk.Kind == "ServiceAccount":
-		return "rbac.yaml"
+		return rbacFile
 	case gvk.Group == webhookGroup && strings.HasPrefix(gvk.Kind, "ValidatingAdmissionPolicy"):
 		return "guard.yaml"
 	case gvk.Group == webhookGroup:

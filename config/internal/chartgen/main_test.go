@@ -56,7 +56,8 @@ const rules = "testdata/rules.yaml"
 const labels = "  labels:\n    {{- include \"workload-operator.labels\" . | nindent 4 }}\n"
 
 var want = map[string]string{
-	"crd_things.example.com.yaml": header + `apiVersion: apiextensions.k8s.io/v1
+	"crd_things.example.com.yaml": header + `{{- if not .Values.shard.name }}
+apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   annotations:
@@ -83,13 +84,16 @@ spec:
     served: {{ ne .Values.crds.step "R4" }}
     storage: {{ eq .Values.crds.step "R2" }}
   {{- end }}
+{{- end }}
 `,
-	"guard.yaml": header + `apiVersion: admissionregistration.k8s.io/v1
+	"guard.yaml": header + `{{- if not .Values.shard.name }}
+apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
 ` + labels + `  name: {{ include "workload-operator.fullname" . }}-four
 spec:
   policyName: {{ include "workload-operator.fullname" . }}-four
+{{- end }}
 `,
 	"rbac.yaml": header + `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -98,6 +102,7 @@ metadata:
   name: {{ include "workload-operator.fullname" . }}-one
   namespace: {{ .Release.Namespace | quote }}
 ---
+{{- if not .Values.shard.name }}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -114,6 +119,7 @@ rules:
   {{- if has .Values.certificates.mode (list "auto" "self-managed") }}
   - update
   {{- end }}
+{{- end }}
 ---
 apiVersion: v1
 kind: ServiceAccount
@@ -142,7 +148,8 @@ spec:
         == 0
 {{- end }}
 `,
-	"webhooks.yaml": header + `apiVersion: admissionregistration.k8s.io/v1
+	"webhooks.yaml": header + `{{- if not .Values.shard.name }}
+apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:
 ` + labels + `  name: {{ include "workload-operator.fullname" . }}-three
@@ -151,6 +158,7 @@ webhooks:
   name: validate-v1.things.example.com
 - failurePolicy: Fail
   name: validate-v1alpha1.things.example.com
+{{- end }}
 `,
 }
 

@@ -22,7 +22,13 @@ const (
 	// certificateSecret may have any name in a release, and certificatesRole is the one that allows it.
 	certificateSecret = prefix + "-webhook-certs"
 	certificatesRole  = certificateSecret + "-role"
+
+	rbacFile      = "rbac.yaml"
+	mainCondition = "{{- if not .Values.shard.name }}\n"
 )
+
+// sharedRoles are the roles and bindings that a shard has no use for: who may edit objects is the same for all of them.
+var sharedRoles = []string{certificatesRole, certificateSecret + "-rolebinding", prefix + "-workloads-edit-role", prefix + "-workloads-view-role"}
 
 // objectName matches the names that the prefix is part of.
 var objectName = regexp.MustCompile(`^` + prefix + `((-[a-z0-9]+)+)$`)
