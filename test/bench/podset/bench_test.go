@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/example/workload-operator/test/bench/internal/measure"
 	"github.com/example/workload-operator/test/controlplane"
 )
 
@@ -164,7 +165,7 @@ func BenchmarkMemory(b *testing.B) {
 		s.pods.await("all Pods are ready", func(c counts) bool { return c.ready == n*500 })
 		s.awaitReported(500)
 		s.callsSince(s.mark())
-		now, peak := residentMB(b, r.operator.PID(), "VmRSS"), residentMB(b, r.operator.PID(), "VmHWM")
+		now, peak := r.memory(measure.Resident), r.memory(measure.ResidentPeak)
 		b.Logf("%d Pods: %.0f MB resident, %.0f MB at most", n*500, now, peak)
 		b.ReportMetric(now, "MB")
 		b.ReportMetric(peak, "MB-peak")
@@ -172,6 +173,14 @@ func BenchmarkMemory(b *testing.B) {
 		s.end()
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// memory of the manager, in MB.
+func (r *rig) memory(field string) float64 {
+	r.b.Helper()
+	mib, err := measure.MemoryMiB(r.operator.PID(), field)
+	r.check(err)
+	return mib
 }
 
 // mark is the present end of the audit log.

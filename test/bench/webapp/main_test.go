@@ -1,15 +1,11 @@
 package webapp
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -20,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
+	"github.com/example/workload-operator/test/bench/internal/measure"
 	"github.com/example/workload-operator/test/controlplane"
 	"github.com/example/workload-operator/test/operator"
 )
@@ -119,29 +116,13 @@ func (b *bench) startOperator() {
 // metric returns the sum of the operator's series that begin so.
 func (b *bench) metric(prefix string) float64 {
 	b.Helper()
-	response, err := http.Get("http://" + b.metrics + "/metrics")
+	samples, err := measure.Scrape(b.Context(), "http://"+b.metrics+"/metrics")
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer response.Body.Close()
-	sum, found := 0.0, false
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		if !strings.HasPrefix(lines.Text(), prefix) {
-			continue
-		}
-		text := lines.Text()[strings.LastIndexByte(lines.Text(), ' ')+1:]
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			b.Fatalf("metric %s: %v", lines.Text(), err)
-		}
-		sum, found = sum+value, true
-	}
-	if err := lines.Err(); err != nil {
-		b.Fatal(err)
-	}
-	if !found {
-		b.Fatalf("the operator has no metric %s", prefix)
+	sum, err := samples.Sum(prefix)
+	if err != nil {
+		b.Fatalf("the operator: %v", err)
 	}
 	return sum
 }
