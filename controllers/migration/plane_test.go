@@ -110,7 +110,10 @@ func start(t *testing.T) *cluster {
 // clean makes everything as it was. Replacing the definition would take longer.
 func (c *cluster) clean(ctx context.Context) {
 	c.down.Store(false)
-	c.Expect(c.in("v1").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(gomega.Succeed())
+	// Thousands take longer than one request may; each deletes some.
+	c.Eventually(func() error {
+		return c.in("v1").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}).WithTimeout(5 * patience).Should(gomega.Succeed())
 	c.Eventually(func() map[string]etcd.Entry { return c.storedBy(ctx) }).WithTimeout(patience).Should(gomega.BeEmpty())
 	c.Expect(c.patchCRD(ctx, fmt.Sprintf(`{"metadata":{"annotations":null},"spec":%s}`, c.spec))).To(gomega.Succeed())
 	_, err := c.client.Resource(definitions).Patch(ctx, crdName, types.MergePatchType, []byte(`{"status":{"storedVersions":["v1alpha1"]}}`), metav1.PatchOptions{}, "status")
