@@ -58,22 +58,27 @@ type request struct {
 	send  func(*load, context.Context) error
 }
 
+// mix has a few changes of the spec only: what follows from them is the work of the controllers, which is not looked for here, and
+// keeps a small machine from sending as much as it is asked to.
 var mix = []request{
-	{"create v1", 2, func(l *load, ctx context.Context) error { return l.create(ctx, "v1", false) }},
-	{"create v1 dry-run", 9, func(l *load, ctx context.Context) error { return l.create(ctx, "v1", true) }},
-	{"create v1alpha1 dry-run", 9, func(l *load, ctx context.Context) error { return l.create(ctx, "v1alpha1", true) }},
-	{"read v1alpha1", 40, func(l *load, ctx context.Context) error {
+	{"create v1", 1, func(l *load, ctx context.Context) error { return l.create(ctx, "v1", false) }},
+	{"create v1 dry-run", 3, func(l *load, ctx context.Context) error { return l.create(ctx, "v1", true) }},
+	{"create v1alpha1 dry-run", 3, func(l *load, ctx context.Context) error { return l.create(ctx, "v1alpha1", true) }},
+	{"read v1alpha1", 84, func(l *load, ctx context.Context) error {
 		return l.clients["v1alpha1"].Get().Namespace(l.namespace).Resource("webapps").Name(member()).Do(ctx).Error()
 	}},
-	{"list v1alpha1", 5, func(l *load, ctx context.Context) error {
+	{"list v1alpha1", 1, func(l *load, ctx context.Context) error {
 		return l.clients["v1alpha1"].Get().Namespace(l.namespace).Resource("webapps").Do(ctx).Error()
 	}},
-	{"update v1alpha1", 15, func(l *load, ctx context.Context) error {
+	{"update spec v1alpha1", 1, func(l *load, ctx context.Context) error {
 		return l.patch(ctx, "v1alpha1", fmt.Sprintf(`{"spec":{"expose":{"port":%d}}}`, 1000+rand.IntN(1000)))
 	}},
-	{"update v1", 20, func(l *load, ctx context.Context) error {
-		return l.patch(ctx, "v1", fmt.Sprintf(`{"metadata":{"annotations":{"load":"%d"}}}`, rand.Int64()))
-	}},
+	{"update v1alpha1", 4, func(l *load, ctx context.Context) error { return l.annotate(ctx, "v1alpha1") }},
+	{"update v1", 3, func(l *load, ctx context.Context) error { return l.annotate(ctx, "v1") }},
+}
+
+func (l *load) annotate(ctx context.Context, version string) error {
+	return l.patch(ctx, version, fmt.Sprintf(`{"metadata":{"annotations":{"load":"%d"}}}`, rand.Int64()))
 }
 
 // member is the name of an object to read.
