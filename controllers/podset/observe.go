@@ -50,8 +50,13 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	}
 	known := r.records.of(podSet)
 	now := r.clock.Now()
+	if known.pace.rests(now) {
+		known.again = known.pace.next
+		return nil, known, nil
+	}
 	if known.own.shuts(podSet) {
-		if known.own.patience(now) > 0 {
+		if patience := known.own.patience(now); patience > 0 {
+			known.again = now.Add(patience)
 			return nil, known, nil
 		}
 		if err := known.own.lookPast(ctx, r.live, podSet, now); err != nil {

@@ -42,16 +42,18 @@ type Reconciler struct {
 
 // Reconcile makes one pass over one PodSet.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	begin := r.clock.Now()
 	seen, known, err := r.observe(ctx, request.NamespacedName)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
 	case seen == nil && known != nil:
-		return ctrl.Result{RequeueAfter: known.own.patience(r.clock.Now())}, nil
+		return ctrl.Result{RequeueAfter: max(known.again.Sub(r.clock.Now()), time.Millisecond)}, nil
 	case seen == nil:
 		return ctrl.Result{}, nil
 	}
 	decided := plan(seen)
+	known.pace.took(begin, r.clock.Now())
 	done := r.apply(ctx, seen, known, decided)
 	countWrites(done)
 	if done.unwanted || known.namespaceTerminating {

@@ -15,6 +15,10 @@ import (
 type record struct {
 	uid types.UID
 
+	// pace says when the next pass may be, and again is what the latest one put off waits for.
+	pace  pace
+	again time.Time
+
 	// own is what our last write left of the PodSet itself.
 	own ownWrite
 
