@@ -32,8 +32,9 @@ const (
 	// nameLength is the length of the random end of a Pod's name.
 	nameLength = 5
 
-	// requestsInFlight of one pass; more would only queue in the connection.
-	requestsInFlight = 100
+	// requestsInFlight of one pass. The API server queues up to 300 requests of one user before it refuses some, and who sends only
+	// a hundred at once waits for the scheduler and the nodes, which want the same processors.
+	requestsInFlight = 200
 
 	firstRetryDelay = 50 * time.Millisecond
 	maxRetryDelay   = time.Minute
