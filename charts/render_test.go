@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	shipped          = "workload-operator"
 	defaultNamespace = "workload-operator-system"
 	defaultRelease   = "workload-operator"
 )
@@ -19,15 +20,21 @@ const (
 // helm is the path of the pinned tool, built once.
 var helm = sync.OnceValues(func() (string, error) { return manifests.ToolPath("../tools/helm/go.mod", "helm") })
 
-// templateOutput is what helm template prints. Its environment is empty: no setting of the user's helm gets in.
+// templateOutput is what helm template prints of the shipped chart.
 func templateOutput(t *testing.T, release, namespace string, flags ...string) ([]byte, error) {
 	t.Helper()
-	manifests.ReadInputs(t, "workload-operator", "../tools/helm/go.mod")
+	return outputOf(t, shipped, release, namespace, flags...)
+}
+
+// outputOf is what helm template prints. Its environment is empty: no setting of the user's helm gets in.
+func outputOf(t *testing.T, chart, release, namespace string, flags ...string) ([]byte, error) {
+	t.Helper()
+	manifests.ReadInputs(t, chart, "../tools/helm/go.mod")
 	path, err := helm()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"template", release, "workload-operator", "--namespace", namespace}, flags...)
+	args := append([]string{"template", release, chart, "--namespace", namespace}, flags...)
 	command := exec.CommandContext(t.Context(), path, args...)
 	home := t.TempDir()
 	command.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}

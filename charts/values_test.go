@@ -2,6 +2,8 @@ package charts
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -361,6 +363,38 @@ func TestShard(t *testing.T) {
 	_, container = manager(t, render(t, defaultRelease, defaultNamespace, "--set", "exceptNamespaces={x,y}"))
 	if args, _ := container["args"].([]any); !slices.Contains(args, any("--except-namespaces=x,y")) {
 		t.Errorf("the other release is told %v", args)
+	}
+}
+
+// O-09: helm upgrade --reuse-values renders with the values of the chart that is installed. Those that it did not have are absent then,
+// which does the same as their defaults.
+func TestReusedValues(t *testing.T) {
+	const first = "testdata/first_values.yaml"
+	values, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart := t.TempDir()
+	if err := os.CopyFS(chart, os.DirFS(shipped)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(chart, "values.yaml"), values, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string][]string{
+		"Default":  nil,
+		"Optional": {"--set", "certificates.mode=cert-manager,monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := outputOf(t, chart, defaultRelease, defaultNamespace, flags...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, manifests.Stderr(err))
+			}
+			want := byID(t, render(t, defaultRelease, defaultNamespace, append(flags, "--values", first)...))
+			if diff := cmp.Diff(want, byID(t, manifests.Decode(t, out))); diff != "" {
+				t.Errorf("objects (-values by default +values absent):\n%s", diff)
+			}
+		})
 	}
 }
 

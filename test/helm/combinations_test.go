@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -48,8 +49,40 @@ var choices = []choice{
 	{"podDisruptionBudget", []string{"{}", "{enabled: false}"}},
 	{"monitoring", []string{"{}", "{serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}}", "{serviceMonitor: {enabled: true, labels: {release: a}}, prometheusRule: {enabled: true, labels: {release: a}}}"}},
 	{"uninstall", []string{"{}", "{hook: false}"}},
+	{"exceptNamespaces", []string{"[]", "[team-a, team-b]"}},
 	{"global", []string{"{}", "{image: {tag: v9}}"}},
 	{"enabled", []string{"true", "false"}},
+}
+
+// settings are the values of a release by name.
+type settings map[string]string
+
+// operators are the combinations of a release that is no shard.
+func operators() []settings {
+	var all []settings
+	for _, row := range combinations(choices) {
+		one := settings{}
+		for i, c := range choices {
+			one[c.name] = c.options[row[i]]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// shards have every option once, also of what a shard ignores. They are no option among others: what is not rendered for a shard would
+// then count as seen.
+func shards() []settings {
+	var all []settings
+	for i := range slices.MaxFunc(choices, func(a, b choice) int { return len(a.options) - len(b.options) }).options {
+		one := settings{}
+		for _, c := range choices {
+			one[c.name] = c.options[i%len(c.options)]
+		}
+		one["shard"], one["exceptNamespaces"] = "{name: a, namespaces: [team-a, team-b]}", "[]"
+		all = append(all, one)
+	}
+	return all
 }
 
 // releases are where a combination is rendered, in turn: a name that is a number, one that has to be cut, the default one.
@@ -157,40 +190,25 @@ func TestChoicesAreComplete(t *testing.T) {
 	if err := json.Unmarshal(data, &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range choices {
-		delete(schema.Properties, c.name)
+	for name := range shards()[0] {
+		delete(schema.Properties, name)
 	}
 	for name := range schema.Properties {
 		t.Errorf("value %s is in no combination", name)
 	}
 }
 
-// O-08: whatever the values are, the API server accepts every object, and Pod Security every Pod at the level restricted.
+// O-08: whatever the values are, the API server accepts every object, and Pod Security every Pod at the level restricted. A field that it
+// does not know is an error.
 func TestMatrix(t *testing.T) {
 	s := attach(t)
 	const namespace = "matrix"
 	s.namespace(t, namespace)
-	s.borrowKinds(t)
+	s.foreignKinds(t)
 	s.forget(t) // what other tests leave would be judged together with what is applied
 	accepted := map[string]bool{}
-	for i, row := range combinations(choices) {
-		values := map[string]any{}
-		for v, option := range row {
-			var value any
-			if err := yaml.Unmarshal([]byte(choices[v].options[option]), &value); err != nil {
-				t.Fatal(err)
-			}
-			values[choices[v].name] = value
-		}
-		data, err := yaml.Marshal(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(t.TempDir(), "values.yaml")
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.run(t, "helm", "template", releases[i%len(releases)], chartPath, "-n", namespace, "--values", file)
+	for i, values := range append(operators(), shards()...) {
+		out, data, err := s.render(t, releases[i%len(releases)], namespace, values)
 		if err != nil {
 			t.Errorf("%v\nvalues:\n%s", err, data)
 			continue
@@ -206,6 +224,28 @@ func TestMatrix(t *testing.T) {
 	t.Logf("%d different objects", len(accepted))
 }
 
+// render returns what helm template prints, and the file of values that it was given.
+func (s *site) render(t *testing.T, release, namespace string, from settings) (out string, data []byte, err error) {
+	t.Helper()
+	values := map[string]any{}
+	for name, text := range from {
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		values[name] = value
+	}
+	if data, err = yaml.Marshal(values); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err = s.run(t, "helm", "template", release, chartPath, "-n", namespace, "--values", file)
+	return out, data, err
+}
+
 // accepts asks the API server, without anything being stored. The same object is asked for once.
 func (s *site) accepts(t *testing.T, object *unstructured.Unstructured, accepted map[string]bool) error {
 	compared := object
@@ -219,9 +259,19 @@ func (s *site) accepts(t *testing.T, object *unstructured.Unstructured, accepted
 	if err != nil || accepted[string(data)] {
 		return err
 	}
-	err = s.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.DryRunAll, client.ForceOwnership, client.FieldOwner("matrix"))
+	err = s.dryRun(t, object)
 	accepted[string(data)] = err == nil
 	return err
+}
+
+// dryRun applies an object without storing it, strictly.
+func (s *site) dryRun(t *testing.T, object *unstructured.Unstructured) error {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	return s.client.Patch(t.Context(), object.DeepCopy(), client.RawPatch(types.ApplyPatchType, data),
+		client.DryRunAll, client.ForceOwnership, client.FieldOwner("matrix"), client.FieldValidation(metav1.FieldValidationStrict))
 }
 
 // podsOf are the Pods that a Deployment or a Job makes.
@@ -241,29 +291,4 @@ func podsOf(t *testing.T, object *unstructured.Unstructured) []*unstructured.Uns
 	// The ServiceAccount is not there in a dry run.
 	unstructured.RemoveNestedField(pod.Object, "spec", "serviceAccountName")
 	return []*unstructured.Unstructured{pod}
-}
-
-// borrowKinds defines the kinds of cert-manager and the Prometheus operator, without their schemas.
-func (s *site) borrowKinds(t *testing.T) {
-	t.Helper()
-	for _, kind := range []string{"cert-manager.io/Issuer", "cert-manager.io/Certificate", "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PrometheusRule"} {
-		group, name, _ := strings.Cut(kind, "/")
-		plural := strings.ToLower(name) + "s"
-		crd := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + group},
-			"spec": map[string]any{
-				"group": group, "scope": "Namespaced", "names": map[string]any{"kind": name, "plural": plural},
-				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
-					"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-				}}},
-			},
-		}}
-		if err := s.client.Create(t.Context(), crd); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
-		probe := &unstructured.UnstructuredList{}
-		probe.SetAPIVersion(group + "/v1")
-		probe.SetKind(name + "List")
-		eventually(t, kind+" is served", func() error { return s.client.List(t.Context(), probe) })
-	}
 }

@@ -150,8 +150,11 @@ func (k *kubelet) of(ctx context.Context, pod *corev1.Pod) (*container, error) {
 			return nil, err
 		}
 	}
-	run.webhook, run.probes = addresses[0], addresses[1]
-	host, port, err := net.SplitHostPort(run.webhook)
+	run.probes = addresses[1]
+	if pod.Labels["app.kubernetes.io/component"] == "manager" { // as the Service of the webhooks selects
+		run.webhook = addresses[0]
+	}
+	host, port, err := net.SplitHostPort(addresses[0])
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,21 @@ package helm
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/workload-operator/test/manifests"
+)
+
+const (
+	kustomizeModule = "../../tools/go.mod"
+	// optional is an overlay with the components.
+	optional = "../../charts/testdata/optional"
 )
 
 // O-10: the kustomization comes and goes, too, and leaves the definitions. Nothing runs here; other suites run what it installs.
@@ -38,6 +47,32 @@ func TestDeploy(t *testing.T) {
 	s.must(t, "make", "install")
 	s.stores(t, newer)
 	s.refusesToDelete(t)
+}
+
+// What the components make for cert-manager and the Prometheus operator is what these know.
+func TestComponents(t *testing.T) {
+	s := attach(t)
+	s.foreignKinds(t)
+	manifests.ReadInputs(t, "../../config", kustomizeModule)
+	manifests.ReadInputs(t, optional)
+	path, err := manifests.ToolPath(kustomizeModule, "kustomize")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), path, "build", optional).Output()
+	if err != nil {
+		t.Fatalf("kustomize build %s: %v\n%s", optional, err, manifests.Stderr(err))
+	}
+	objects := manifests.OfKind(manifests.Decode(t, out), "Issuer", "Certificate", "ServiceMonitor")
+	if len(objects) != 5 {
+		t.Errorf("%d objects, want 5", len(objects))
+	}
+	for _, object := range objects {
+		object.SetNamespace("default") // theirs is not there, and need not be
+		if err := s.dryRun(t, object); err != nil {
+			t.Errorf("%s: %v", manifests.ID(object), err)
+		}
+	}
 }
 
 // refusesToDelete wants make uninstall to delete no objects unless it is told to.

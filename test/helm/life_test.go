@@ -16,25 +16,28 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/workload-operator/test/controlplane"
 )
 
 // O-08, O-09, O-10: the life of a release by server-side apply, which is helm's way, under another name in another namespace. It
-// begins at a step that stores v1alpha1 and ends there, so that the hook has something to migrate. Then the operator comes again.
+// begins at a step that stores v1alpha1 and ends there, so that the hook has something to migrate. Its first chart has fewer values.
+// Then the operator comes again.
 func TestLife(t *testing.T) {
 	s := attach(t)
 	const release, namespace, service = "team", "elsewhere", "team-workload-operator-webhook-service"
 	s.namespace(t, namespace)
 	with := func(args ...string) []string { return append(args, "-n", namespace, "--set", "replicas=1", "--wait") }
 
-	s.helm(t, with("install", release, s.chart, "--set", "crds.step=R2")...)
+	s.helm(t, with("install", release, s.first(t), "--set", "crds.step=R2")...)
 	s.works(t, service, namespace)
 	s.stores(t, older)
 	s.objects(t, "shop")
 	before := s.identities(t, "shop")
 
-	// The first upgrade is to another release of the operator.
+	// The first upgrade is to another release of the operator, with the values of the chart before and nothing else.
 	next := s.released(t, "0.2.0")
-	s.helm(t, with("upgrade", release, next, "--set", "crds.step=R3")...)
+	s.helm(t, with("upgrade", release, next, "--reuse-values", "--set", "crds.step=R3")...)
 	s.works(t, service, namespace)
 	s.stores(t, newer)
 	s.steady(t, with("upgrade", release, next, "--set", "crds.step=R3"))
@@ -78,8 +81,11 @@ func (s *site) again(t *testing.T) {
 	s.works(t, service, namespace)
 	s.unmoved(t, "shop", before)
 
-	// What is stored as v1 needs nobody. v1alpha1 does.
 	s.migrated(t)
+	s.shard(t, release, namespace)
+	s.works(t, service, namespace)
+
+	// What is stored as v1 needs nobody. v1alpha1 does.
 	s.helm(t, "uninstall", release, "-n", namespace, "--no-hooks")
 	s.gone(t)
 	eventually(t, "v1 can be read", func() error { return s.read(t, newer) })
@@ -87,12 +93,52 @@ func (s *site) again(t *testing.T) {
 		t.Error("v1alpha1 can be written without the operator")
 	}
 	s.unmoved(t, "shop", before)
-	for _, name := range []string{"shop", namespace, "elsewhere"} {
+	for _, name := range []string{"shop", "team-a", namespace, "elsewhere"} {
 		s.deleted(t, name)
 	}
 	if failures := s.kubelet.failures; len(failures) > 0 {
 		t.Errorf("the kubelet met errors: %v", failures)
 	}
+}
+
+// shard lets one come and go beside a release, which must not notice more than that it is to leave some namespaces alone.
+func (s *site) shard(t *testing.T, release, namespace string) {
+	t.Helper()
+	s.helm(t, "upgrade", release, s.chart, "-n", namespace, "--reset-then-reuse-values", "--set", "exceptNamespaces={team-a,team-b}")
+	manifest := s.helm(t, "get", "manifest", release, "-n", namespace)
+	versions := s.versions(t, manifest)
+
+	s.helm(t, "install", "shard-a", s.chart, "-n", namespace, "--set", "shard.name=a", "--set", "shard.namespaces={team-a,team-b}", "--set", "replicas=1")
+	since, err := s.plane.AuditLog.End()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.objects(t, "team-a")
+	writers, prefix := map[string]bool{}, "system:serviceaccount:"+namespace+":"
+	if _, err := s.plane.AuditLog.Read(since, func(r *controlplane.Request) {
+		if user, ours := strings.CutPrefix(r.User, prefix); ours && r.Namespace == "team-a" {
+			writers[user] = true
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]bool{"shard-a-workload-operator-controller-manager": true}, writers); diff != "" {
+		t.Errorf("who works in the namespace of the shard (-want +got):\n%s", diff)
+	}
+	s.must(t, "workloadctl", "check")
+
+	before := s.identities(t, "team-a")
+	s.helm(t, "uninstall", "shard-a", "-n", namespace)
+	eventually(t, "the shard has ended", func() error {
+		if left := s.kubelet.managers(); len(left) != 1 {
+			return fmt.Errorf("%d managers, want 1", len(left))
+		}
+		return nil
+	})
+	if diff := cmp.Diff(versions, s.versions(t, manifest)); diff != "" {
+		t.Errorf("the other release has been written (-before +after):\n%s", diff)
+	}
+	s.unmoved(t, "team-a", before)
 }
 
 // steady repeats an upgrade. It must render the same, write nothing, and leave behind what the template says.

@@ -36,6 +36,7 @@ const (
 	chartPath    = "charts/workload-operator"
 	shippedChart = "../../" + chartPath
 	helmModule   = "../../tools/helm/go.mod"
+	firstValues  = "../../charts/testdata/first_values.yaml"
 )
 
 func TestMain(m *testing.M) {
@@ -199,17 +200,33 @@ var version = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
 // released is the chart of another release of the operator.
 func (s *site) released(t *testing.T, number string) string {
 	t.Helper()
+	return s.changed(t, "Chart.yaml", func(data []byte) []byte { return version.ReplaceAll(data, []byte("$1: "+number)) })
+}
+
+// first is the chart as releases have it that were installed before it got more values.
+func (s *site) first(t *testing.T) string {
+	t.Helper()
+	values, err := os.ReadFile(firstValues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.changed(t, "values.yaml", func([]byte) []byte { return values })
+}
+
+// changed is a copy of the chart in which one file is another.
+func (s *site) changed(t *testing.T, name string, change func([]byte) []byte) string {
+	t.Helper()
 	dir := t.TempDir()
 	s.copies = append(s.copies, dir)
 	if err := os.CopyFS(dir, os.DirFS(s.chart)); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "Chart.yaml")
+	file := filepath.Join(dir, name)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, version.ReplaceAll(data, []byte("$1: "+number)), 0o644); err != nil {
+	if err := os.WriteFile(file, change(data), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -21,10 +21,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "workload-operator-%s" .Chart.Version | replace "+" "_" | quote }}
 {{- end }}
 
-{{/* What selects the manager's Pods. The selector of a Deployment can never change, so nothing of the release is in it. */}}
+{{/*
+What selects the manager's Pods. The selector of a Deployment can never change, so nothing of the release is in it.
+A value that the first chart did not have is read in parentheses: helm upgrade --reuse-values renders with the values of the chart
+before, and without the new ones.
+*/}}
 {{- define "workload-operator.selector" -}}
 app.kubernetes.io/name: workload-operator
-{{- if .Values.shard.name }}
+{{- if (.Values.shard).name }}
 app.kubernetes.io/component: shard
 workload.example.com/shard: {{ .Values.shard.name | quote }}
 {{- else }}

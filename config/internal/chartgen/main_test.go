@@ -56,7 +56,7 @@ const rules = "testdata/rules.yaml"
 const labels = "  labels:\n    {{- include \"workload-operator.labels\" . | nindent 4 }}\n"
 
 var want = map[string]string{
-	"crd_things.example.com.yaml": header + `{{- if not .Values.shard.name }}
+	"crd_things.example.com.yaml": header + `{{- if not (.Values.shard).name }}
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -86,7 +86,7 @@ spec:
   {{- end }}
 {{- end }}
 `,
-	"guard.yaml": header + `{{- if not .Values.shard.name }}
+	"guard.yaml": header + `{{- if not (.Values.shard).name }}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
@@ -102,7 +102,7 @@ metadata:
   name: {{ include "workload-operator.fullname" . }}-one
   namespace: {{ .Release.Namespace | quote }}
 ---
-{{- if not .Values.shard.name }}
+{{- if not (.Values.shard).name }}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -148,7 +148,7 @@ spec:
         == 0
 {{- end }}
 `,
-	"webhooks.yaml": header + `{{- if not .Values.shard.name }}
+	"webhooks.yaml": header + `{{- if not (.Values.shard).name }}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:

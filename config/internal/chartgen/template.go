@@ -24,7 +24,7 @@ const (
 	certificatesRole  = certificateSecret + "-role"
 
 	rbacFile      = "rbac.yaml"
-	mainCondition = "{{- if not .Values.shard.name }}\n"
+	mainCondition = "{{- if not (.Values.shard).name }}\n"
 )
 
 // sharedRoles are the roles and bindings that a shard has no use for: who may edit objects is the same for all of them.
