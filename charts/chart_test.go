@@ -75,6 +75,7 @@ func TestSameRules(t *testing.T) {
 //   - The Namespace is the business of whoever installs the release.
 //   - The image has the version of the chart.
 //   - The manager is told every name, none through the environment: a release may have any prefix.
+//   - A release's monitor takes its own metrics only: another release may be a shard in the same namespace.
 func differences(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" })
@@ -96,6 +97,11 @@ func differences(t *testing.T, objects []*unstructured.Unstructured) []*unstruct
 		return variable["name"] == "WEBHOOK_SERVICE"
 	})
 	setManager(t, objects, pod, container)
+	for _, monitor := range manifests.OfKind(objects, "ServiceMonitor") {
+		if err := unstructured.SetNestedField(monitor.Object, defaultRelease, "spec", "selector", "matchLabels", "app.kubernetes.io/instance"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return objects
 }
 

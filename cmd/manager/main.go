@@ -22,7 +22,7 @@ const (
 )
 
 func main() {
-	saveMemory()
+	saveMemory(os.Getenv)
 	os.Exit(execute(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

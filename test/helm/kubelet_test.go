@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -169,8 +170,11 @@ func (k *kubelet) command(pod *corev1.Pod, more ...string) *exec.Cmd {
 	command := exec.Command(k.manager, append(append([]string{}, pod.Spec.Containers[0].Args...), more...)...)
 	command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	for _, v := range pod.Spec.Containers[0].Env {
-		if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+		switch from := v.ValueFrom; {
+		case from != nil && from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
 			v.Value = pod.Namespace
+		case from != nil && from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
+			v.Value = strconv.FormatInt(pod.Spec.Containers[0].Resources.Limits.Memory().Value(), 10)
 		}
 		command.Env = append(command.Env, v.Name+"="+v.Value)
 	}

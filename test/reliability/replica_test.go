@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,8 +36,11 @@ func (s *site) launch(t *testing.T) *replica {
 	container := s.deployment.Spec.Template.Spec.Containers[0]
 	env := map[string]string{}
 	for _, v := range container.Env {
-		if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+		switch from := v.ValueFrom; {
+		case from != nil && from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
 			v.Value = operator.Namespace
+		case from != nil && from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
+			v.Value = strconv.FormatInt(container.Resources.Limits.Memory().Value(), 10)
 		}
 		env[v.Name] = v.Value
 	}
