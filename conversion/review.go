@@ -182,7 +182,7 @@ func (h *handler) convertOne(a *answer, c *cursor, last *lastRoute) (err error) 
 		return err
 	}
 	if a.kind == "" {
-		a.kind, a.from = last.route.kind, last.route.from
+		a.kind, a.from = last.route.kind, last.from
 	}
 	a.body = append(body, ',')
 	a.note(result)

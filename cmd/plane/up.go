@@ -185,5 +185,6 @@ func (u *up) alreadyRuns(ctx context.Context, dir string, out io.Writer) error {
 // printUsage tells what to type next.
 func printUsage(out io.Writer, kubeconfig, kubectl string) {
 	fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", kubeconfig)
-	fmt.Fprintf(out, "export PATH=%s:$PATH   # for kubectl\n", filepath.Dir(kubectl))
+	tools := filepath.Dir(kubectl)
+	fmt.Fprintf(out, "export PATH=%s:%s:$PATH   # for kubectl and workloadctl\n", tools, filepath.Join(tools, "..", "..", "bin"))
 }

@@ -77,6 +77,9 @@ func newMigrateCommand(name string) *cobra.Command {
 	return root
 }
 
+const migrateLegend = `Of the OBJECTS, REWRITTEN are those whose stored form changed, UNCHANGED those that were stored so already, and MOVED those
+that somebody else wrote or deleted meanwhile, which stores them anew as well.`
+
 // migrateVerb does its work for the definitions named.
 type migrateVerb func(o *migrateOptions, ctx context.Context, cmd *cobra.Command, crds []string) error
 
@@ -85,7 +88,7 @@ func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   verb + " [KIND...]",
 		Short: short,
-		Long:  short + ".\n\n" + migrateExitCodes,
+		Long:  short + ".\n\n" + migrateLegend + "\n\n" + migrateExitCodes,
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			if o.output != formatTable && o.output != formatJSONName {
 				return usagef(cmd, "-o %q: use table or json", o.output)

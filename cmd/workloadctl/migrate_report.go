@@ -57,6 +57,9 @@ func writeReports(w io.Writer, reports []*migration.Report, output string) error
 	}
 	for _, r := range reports {
 		writeProblems(w, r.CRD+": refused", r.Refused, r.Refusals)
+		if r.Refused > 0 && !r.Planned {
+			fmt.Fprintln(w, "  workloadctl check says what mends this")
+		}
 		writeProblems(w, r.CRD+": found in another form", r.Stale, r.StaleObjects)
 	}
 	return nil

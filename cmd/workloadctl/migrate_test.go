@@ -123,6 +123,7 @@ c           v1      1        -          0          0      0        v1           
 b: refused (2):
   n/x: frozen
   and 1 more
+  workloadctl check says what mends this
 `
 	if diff := cmp.Diff(want, w.String()); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -16,7 +16,7 @@ var (
 	resource = schema.GroupResource{Group: group, Resource: "webapps"}
 	broken   = apierrors.NewInternalError(errors.New("failed calling webhook"))
 	refusal  = apierrors.NewForbidden(resource, "x", errors.New("frozen"))
-	noRole   = apierrors.NewForbidden(resource, "x", errors.New(`User "operator" cannot patch resource "webapps" in API group "app.example.com"`))
+	noRole   = apierrors.NewForbidden(resource, "x", errors.New(`user "operator" cannot patch resource "webapps" in API group "app.example.com"`))
 )
 
 // A request that fails is tried again: for as long as an outage lasts, and a few times otherwise.

@@ -22,7 +22,7 @@ func (e *expiring) List(_ context.Context, o metav1.ListOptions) (*metav1.Partia
 	e.asked = append(e.asked, o.Continue)
 	if o.Continue == "old" {
 		err := apierrors.NewResourceExpired("too old")
-		err.ErrStatus.ListMeta.Continue = e.offer
+		err.ErrStatus.Continue = e.offer
 		return nil, err
 	}
 	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{Continue: "next", RemainingItemCount: ptr.To(int64(7))}}, nil

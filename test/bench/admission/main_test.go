@@ -176,7 +176,11 @@ func (c *cluster) await(ctx context.Context, refused bool) error {
 		bad := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "app.example.com/v1", "kind": "WebApp",
 			"metadata": map[string]any{"name": "probe"}, "spec": map[string]any{"image": "Web App"}}}
 		_, last = c.client.Resource(webApps.WithVersion("v1")).Namespace("default").Create(ctx, bad, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsInvalid(last) != refused || !refused && last != nil {
+		asWanted := last == nil
+		if refused {
+			asWanted = apierrors.IsInvalid(last)
+		}
+		if !asWanted {
 			return false, nil
 		}
 		_, last = c.client.Resource(webApps.WithVersion("v1alpha1")).Namespace("default").List(ctx, metav1.ListOptions{})

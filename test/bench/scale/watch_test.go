@@ -151,12 +151,13 @@ func (c *crowd) count(ctx context.Context, stream io.Reader, seen *atomic.Int64)
 	for {
 		line, err := reader.ReadSlice('\n')
 		c.bytes.Add(int64(len(line)))
-		switch {
-		case err == nil:
+		if err == nil {
 			seen.Add(1)
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return nil
-		case !errors.Is(err, bufio.ErrBufferFull):
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return fmt.Errorf("a watch ended early: %w", err)
 		}
 	}
