@@ -12,11 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// ofTheAuthorizer is what the API server says to a user without the right.
+const ofTheAuthorizer = `User "operator" cannot patch resource "webapps" in API group "app.example.com"`
+
 var (
 	resource = schema.GroupResource{Group: group, Resource: "webapps"}
 	broken   = apierrors.NewInternalError(errors.New("failed calling webhook"))
 	refusal  = apierrors.NewForbidden(resource, "x", errors.New("frozen"))
-	noRole   = apierrors.NewForbidden(resource, "x", errors.New(`user "operator" cannot patch resource "webapps" in API group "app.example.com"`))
+	noRole   = apierrors.NewForbidden(resource, "x", errors.New(ofTheAuthorizer))
 )
 
 // A request that fails is tried again: for as long as an outage lasts, and a few times otherwise.
