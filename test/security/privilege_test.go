@@ -51,7 +51,7 @@ var excuses = []struct {
 	{"patch", []string{"customresourcedefinitions/status.apiextensions.k8s.io"}, "the migration says that no object of the older storage version is left"},
 	{"list", []string{"watched"}, "client-go lists where the API server cannot stream the beginning of a watch"},
 	{"watch", []string{"nodes.core"}, "before Kubernetes 1.35 Pods do not carry the zone of their node"},
-	{"patch", []string{"events.core", "events.events.k8s.io"}, "an Event that comes again is counted up"},
+	{"patch", []string{"events.events.k8s.io"}, "an Event that comes again is counted up"},
 	{"create", []string{"events.events.k8s.io"}, "with a certificate that others provide, an Event says what is wrong with it"},
 }
 
