@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,7 @@ var (
 	resource = schema.GroupResource{Group: group, Resource: "webapps"}
 	broken   = apierrors.NewInternalError(errors.New("failed calling webhook"))
 	refusal  = apierrors.NewForbidden(resource, "x", errors.New("frozen"))
-	noRole   = apierrors.NewForbidden(resource, "x", errors.New(ofTheAuthorizer))
+	noRole   = apierrors.NewForbidden(resource, "x", fmt.Errorf("%s", ofTheAuthorizer))
 )
 
 // A request that fails is tried again: for as long as an outage lasts, and a few times otherwise.

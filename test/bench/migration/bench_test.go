@@ -176,8 +176,10 @@ func (x *bench) store(version string) {
 		probe := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": webApps.GroupVersion().String(), "kind": "WebApp", "metadata": map[string]any{"name": "probe"}, "spec": map[string]any{"image": "a"},
 		}}
-		if _, failed := x.client.Resource(webApps).Namespace("default").Create(ctx, probe, metav1.CreateOptions{}); failed != nil {
-			return false, nil // it is not served yet, or being taken over
+		// A failure: it is not served yet, or being taken over.
+		created, _ := x.client.Resource(webApps).Namespace("default").Create(ctx, probe, metav1.CreateOptions{})
+		if created == nil {
+			return false, nil
 		}
 		entries, err := x.etcd.List(ctx, key+"probe")
 		if err != nil || len(entries) != 1 {

@@ -151,14 +151,13 @@ func (c *crowd) count(ctx context.Context, stream io.Reader, seen *atomic.Int64)
 	for {
 		line, err := reader.ReadSlice('\n')
 		c.bytes.Add(int64(len(line)))
-		if err == nil {
+		switch ended := err != nil && !errors.Is(err, bufio.ErrBufferFull); {
+		case err == nil:
 			seen.Add(1)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		case ended && ctx.Err() == nil:
 			return fmt.Errorf("a watch ended early: %w", err)
+		case ended:
+			return nil // the end that was asked for
 		}
 	}
 }
