@@ -1,10 +1,13 @@
 package podset
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
 func TestPace(t *testing.T) {
@@ -28,5 +31,36 @@ func TestPace(t *testing.T) {
 				t.Errorf("rests (-want, +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// ticking is a clock on which everything takes a while.
+type ticking struct{ *testingclock.FakePassiveClock }
+
+func (c ticking) Now() time.Time {
+	now := c.FakePassiveClock.Now()
+	c.SetTime(now.Add(time.Millisecond))
+	return now
+}
+
+// The reconciler keeps to it: a second pass right after the first is put off, by no more than a rest.
+func TestReconcilerRests(t *testing.T) {
+	h := &history{clock: testingclock.NewFakePassiveClock(epoch)}
+	h.modelAPI = newModelAPI(rand.New(rand.NewPCG(1, 0)), h.clock.Now)
+	podSet := base("web")
+	podSet.Namespace, podSet.UID, podSet.Generation = "ns", "uid-web", 1
+	h.setPodSet(podSet)
+	h.restart()
+	h.reconciler.clock = ticking{h.clock}
+	if _, err := h.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	known := h.reconciler.records.byKey[types.NamespacedName{Namespace: "ns", Name: "web"}]
+	if !known.pace.rests(h.clock.Now()) {
+		t.Fatal("no rest after a pass")
+	}
+	result, err := h.reconcile(t.Context())
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > maxRest {
+		t.Errorf("a pass during the rest: again after %s, %v; want a rest of at most %s", result.RequeueAfter, err, maxRest)
 	}
 }

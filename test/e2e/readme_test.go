@@ -46,10 +46,18 @@ func TestReadmeMigrates(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
+		if strings.Contains(command, "--step R3") {
+			c.Expect(c.storedVersions("webapps.app.example.com")).To(gomega.ContainElement("v1alpha1"), "there is something to migrate")
+		}
 	}
 	for _, name := range []string{"webapps.app.example.com", "podsets.batch.example.com"} {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		c.Expect(c.client.Get(t.Context(), client.ObjectKey{Name: name}, crd)).To(gomega.Succeed())
-		c.Expect(crd.Status.StoredVersions).To(gomega.Equal([]string{"v1"}), name)
+		c.Expect(c.storedVersions(name)).To(gomega.Equal([]string{"v1"}), name)
 	}
+}
+
+func (c *cluster) storedVersions(name string) []string {
+	c.t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	c.Expect(c.client.Get(c.t.Context(), client.ObjectKey{Name: name}, crd)).To(gomega.Succeed())
+	return crd.Status.StoredVersions
 }
