@@ -68,9 +68,10 @@ func TestOrphans(t *testing.T) {
 		APIVersion: "v1", Kind: "ConfigMap", Name: w.configMap().Name, UID: w.configMap().UID, Controller: new(true),
 	})
 	w.Expect(w.client.Delete(t.Context(), podSet, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+	// Garbage collection learns about a new kind only twice a minute.
 	w.Eventually(func() error {
 		return w.client.Get(t.Context(), client.ObjectKeyFromObject(podSet), &batchv1.PodSet{})
-	}).ShouldNot(Succeed())
+	}).WithTimeout(90 * time.Second).ShouldNot(Succeed())
 
 	renewed := w.create(base("web"))
 	w.settled("web")

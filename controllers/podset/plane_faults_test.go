@@ -224,7 +224,8 @@ func TestNoAdoptionByTheDying(t *testing.T) {
 	podSets.close()
 	defer podSets.open()
 	w.Expect(w.client.Delete(t.Context(), podSet, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
-	w.Eventually(func() []metav1.OwnerReference { return w.pods(everyPod)[0].OwnerReferences }).Should(BeEmpty())
+	w.Eventually(func() []metav1.OwnerReference { return w.pods(everyPod)[0].OwnerReferences }).
+		WithTimeout(90 * time.Second).Should(BeEmpty(), "garbage collection learns about a new kind only twice a minute")
 	w.Eventually(func() int { return w.answers.of("GET web 200") + w.answers.of("GET web 404") }).
 		Should(BeNumerically(">=", 1), "a live read")
 	w.Consistently(func() []metav1.OwnerReference { return w.pods(everyPod)[0].OwnerReferences }).
@@ -315,6 +316,8 @@ func TestNamespaceTerminating(t *testing.T) {
 // TestSameNameNewObject is P-22.
 func TestSameNameNewObject(t *testing.T) {
 	w := newWorld(t)
+	// The garbage collector looks for new kinds every 30 seconds, and knows nothing of ours when this test is the first.
+	w.SetDefaultEventuallyTimeout(2 * time.Minute)
 	old := w.create(base("web"))
 	w.settled("web")
 	former := uids(w.pods(everyPod))
