@@ -225,7 +225,7 @@ func TestNoAdoptionByTheDying(t *testing.T) {
 	defer podSets.open()
 	w.Expect(w.client.Delete(t.Context(), podSet, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
 	w.Eventually(func() []metav1.OwnerReference { return w.pods(everyPod)[0].OwnerReferences }).
-		WithTimeout(90 * time.Second).Should(BeEmpty(), "garbage collection learns about a new kind only twice a minute")
+		WithTimeout(90*time.Second).Should(BeEmpty(), "garbage collection learns about a new kind only twice a minute")
 	w.Eventually(func() int { return w.answers.of("GET web 200") + w.answers.of("GET web 404") }).
 		Should(BeNumerically(">=", 1), "a live read")
 	w.Consistently(func() []metav1.OwnerReference { return w.pods(everyPod)[0].OwnerReferences }).
