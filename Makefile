@@ -21,7 +21,7 @@ PKG      ?= ./test/upgrade ./controllers/... ./conversion/... ./test/... ./...
 # How long make test looks for new inputs with each fuzz target of FUZZ. Go compiles all that a target imports once more for it, so
 # by default it is the targets of conversion, which import little; make test FUZZ="$(MORE_FUZZ)" takes the others. The
 # committed inputs are part of every run.
-FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,10s)
+FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,5s)
 FUZZ     ?= conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler
 MORE_FUZZ = webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
 # Test binaries without tables for debuggers are linked in two thirds of the time; there are fifty.
@@ -73,13 +73,13 @@ lint: ## Run the linters of .golangci.yml (the first time builds them, which tak
 audit: ## Look for known vulnerabilities in what the binaries call (VULNDB=URL or file://DIR if vuln.go.dev cannot be reached)
 	go tool -modfile=tools/govulncheck/go.mod govulncheck $(if $(VULNDB),-db '$(VULNDB)') ./...
 
-# The tour comes first: it builds the control plane with progress, and fails fast. Each package that needs a plane then starts
-# one of its own, which takes seconds, so that no suite sees the CustomResourceDefinitions or webhooks of another.
-test: build ## Run the tour of make run, then all tests (or those in PKG); builds what is missing, with progress
-	$(call step,'the tour')
-	bin/plane run --once
+# Each package that needs a control plane starts one of its own, which takes seconds, so that no suite sees the CustomResourceDefinitions
+# or webhooks of another. Suites wait much of their time, so there is one more at a time than there are processors.
+test: build ## Run all tests (or those in PKG), the tour of make run among them; builds what is missing, with progress
+	$(call step,'control plane (the first time, this takes ten minutes)')
+	bin/plane build
 	$(call step,'go test')
-	go test $(LEAN) $(TESTFLAGS) $(PKG)
+	go test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(LEAN) $(TESTFLAGS) $(PKG)
 	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do echo "fuzzing $$target for $(FUZZTIME)"; \
 	  go test $(LEAN) -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 
@@ -113,6 +113,7 @@ uninstall: ## Delete the CustomResourceDefinitions; refused while objects are le
 	$(KUBECTL) delete --ignore-not-found -f config/crd/bases
 
 deploy: ## Deploy everything to the current cluster with image IMG
+	@case '$(origin IMG) $(IMG)' in file*|*REGISTRY*) echo 'say which image, as make image has pushed it: make deploy IMG=NAME:TAG'; exit 1;; esac
 	@mkdir -p dist/deploy
 	@printf '%s\n' 'resources: [../../config/default]' 'patches:' '- target: {kind: Deployment}' '  patch: |-' \
 	  '    - {op: replace, path: /spec/template/spec/containers/0/image, value: "$(IMG)"}' > dist/deploy/kustomization.yaml

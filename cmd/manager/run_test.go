@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/example/workload-operator/config"
 	"github.com/example/workload-operator/test/controlplane"
+	"github.com/example/workload-operator/test/operator"
 	"github.com/example/workload-operator/webhooks/certs"
 )
 
@@ -73,10 +73,11 @@ func (o *output) String() string {
 
 func startManager(t *testing.T, kubeconfig string, args ...string) *running {
 	t.Helper()
-	r := &running{probes: freeAddress(t), webhook: freeAddress(t), stderr: &output{}}
-	_, port, _ := net.SplitHostPort(r.webhook)
+	at := freeAddresses(t)
+	r := &running{probes: at.Probes, webhook: at.Webhook, stderr: &output{}}
 	r.command = exec.CommandContext(t.Context(), os.Args[0], append([]string{
-		"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=" + r.probes, "--webhook-bind-address=127.0.0.1", "--webhook-port=" + port,
+		"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=" + at.Probes, "--webhook-bind-address=127.0.0.1",
+		fmt.Sprintf("--webhook-port=%d", at.WebhookPort()),
 	}, args...)...)
 	r.command.Env = append(os.Environ(), asManager+"=1")
 	r.command.Stderr = r.stderr
@@ -114,14 +115,13 @@ func (r *running) accepts() error {
 	return connection.Close()
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddresses(t *testing.T) operator.Addresses {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := operator.FreeAddresses()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return at
 }
 
 // The life of a manager: it waits for the CustomResourceDefinitions and says so, becomes ready, leads, and when told to stop it
@@ -184,9 +184,7 @@ func TestColdStart(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "hooks"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
 	g.Expect(c.Create(t.Context(), service)).To(gomega.Succeed())
-	_, portText, _ := net.SplitHostPort(freeAddress(t))
-	port, err := strconv.Atoi(portText)
-	g.Expect(err).NotTo(gomega.HaveOccurred())
+	port := int(freeAddresses(t).WebhookPort())
 	installCRDs(t, c, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		webhook := crd.Spec.Conversion.Webhook
 		webhook.ClientConfig.CABundle = nil
@@ -208,7 +206,7 @@ func TestColdStart(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", planeTraces.endpoint)
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
 	m := startManager(t, plane.Kubeconfig(), "--namespace="+namespace.Name, "--metrics-bind-address=0", "--shutdown-delay=0s",
-		"--webhook-service=hooks", "--webhook-port="+portText)
+		"--webhook-service=hooks", fmt.Sprintf("--webhook-port=%d", port))
 	g.Eventually(m.readiness, soon, interval).Should(gomega.Equal("200 ok"))
 	deployments := func() int {
 		list := &appsv1.DeploymentList{}

@@ -59,7 +59,7 @@ func newCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newUpCommand(), newDownCommand(), newStatusCommand(), newRunCommand())
+	root.AddCommand(newBuildCommand(), newUpCommand(), newDownCommand(), newStatusCommand(), newRunCommand())
 	return root
 }
 
@@ -77,6 +77,14 @@ const defaultName = "default"
 
 func addNameFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "name", defaultName, "name of the plane; several may run at once")
+}
+
+// call is the command for the plane of that name.
+func call(verb, name string) string {
+	if name == defaultName {
+		return "plane " + verb
+	}
+	return "plane " + verb + " --name " + name
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)

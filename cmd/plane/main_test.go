@@ -87,7 +87,7 @@ func TestMistakes(t *testing.T) {
 		"occupied port, detached": {[]string{"up", "--detach", "--name=mistakes", fmt.Sprintf("--port=%d", port)}, exitFailure,
 			fmt.Sprintf("port %d is in use: stop what listens there, or choose another port (0 picks a free one)", port)},
 		"nothing runs": {[]string{"status", "--name=mistakes"}, exitFailure,
-			`plane "mistakes" does not run: start it with plane up`},
+			`plane "mistakes" does not run: start it with plane up --name mistakes`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,9 @@ func planeName(t *testing.T, suffix string) (name, dir string) {
 		if output, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("plane down: %v: %s", err, output)
 		}
-		os.Remove(dir + ".log")
+		if _, err := os.Stat(dir + ".log"); err == nil {
+			t.Error("plane down left its log")
+		}
 	})
 	return name, dir
 }
@@ -169,7 +171,7 @@ func TestKilledSupervisor(t *testing.T) {
 	}
 	status := runPlane(t, "status", "--name="+name)
 	g.Expect(status.code).To(Equal(exitFailure))
-	g.Expect(status.stderr).To(ContainSubstring("ended without cleaning up: run plane up, or plane down to remove its data"))
+	g.Expect(status.stderr).To(ContainSubstring(fmt.Sprintf("ended without cleaning up: run plane up --name %s, or plane down --name %[1]s to remove its data", name)))
 
 	again := runPlane(t, up...)
 	g.Expect(again.code).To(BeZero(), again.stderr)
@@ -235,4 +237,15 @@ func TestForeground(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The tour of make run has the result that it expects at every step.
+func TestTour(t *testing.T) {
+	g := NewWithT(t)
+	got := runPlane(t, "build")
+	g.Expect(got.code).To(Equal(0), got.stderr)
+	g.Expect(got.stdout).To(BeEmpty(), "nothing was missing")
+	got = runPlane(t, "run", "--once")
+	g.Expect(got.code).To(Equal(0), got.stdout+got.stderr)
+	g.Expect(got.stdout).To(ContainSubstring("A bad spec is refused"))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/example/workload-operator/cmd/workloadctl/internal/rollout"
 	"github.com/example/workload-operator/cmd/workloadctl/internal/tree"
+	"github.com/example/workload-operator/test/pages"
 )
 
 // TestOnPlane is one test, so that the operator is installed once. The order matters to nobody but the clock.
@@ -150,21 +150,16 @@ func (c *cluster) testPlugin() {
 // testPage runs the commands of the troubleshooting page: those of its console blocks, whose output is what the page shows up to an
 // ellipsis, and those in the column "command" of its tables.
 func (c *cluster) testPage() {
-	text, err := os.ReadFile(filepath.Join(root(c.t), "docs", "troubleshooting.md"))
-	c.Expect(err).NotTo(gomega.HaveOccurred())
+	page := pages.Part(c.t, "docs/troubleshooting.md", "")
 	ran := 0
-	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		for command := range strings.SplitSeq(strings.TrimPrefix(block[1], "$ "), "\n$ ") {
-			line, want, _ := strings.Cut(command, "\n")
-			got := c.sh(line)
-			want, _, excerpt := strings.Cut(want+"\n", "...\n")
-			c.Expect(got.code).To(gomega.Equal(exitOK), line)
-			c.Expect(got.stdout).To(gomega.HavePrefix(strings.TrimSuffix(want, "\n")), line)
-			c.Expect(excerpt || strings.TrimSpace(got.stdout) == strings.TrimSpace(want)).To(gomega.BeTrue(), line)
-			ran++
-		}
+	for _, command := range page.Typed() {
+		got := c.sh(command.Line)
+		c.Expect(got.code).To(gomega.Equal(exitOK), command.Line)
+		c.Expect(got.stdout).To(gomega.HavePrefix(strings.TrimSpace(command.Printed)), command.Line)
+		c.Expect(command.Excerpt || strings.TrimSpace(got.stdout) == strings.TrimSpace(command.Printed)).To(gomega.BeTrue(), command.Line)
+		ran++
 	}
-	_, table, _ := strings.Cut(string(text), "| symptom | cause | command | fix |\n")
+	_, table, _ := strings.Cut(page.Text, "| symptom | cause | command | fix |\n")
 	for row := range strings.Lines(table) {
 		if cells := strings.Split(row, "|"); len(cells) == 6 && strings.Contains(cells[3], "`") {
 			// A code of 1 is a finding: some objects of this test are not ready.

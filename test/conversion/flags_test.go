@@ -9,7 +9,7 @@ import (
 
 var (
 	seed    = flag.Uint64("seed", 0, "seed of the random tests; 0 takes one from the clock")
-	objects = flag.Int("objects", 3000, "random objects per kind and direction")
+	objects = flag.Int("objects", 2000, "random objects per kind and direction")
 )
 
 // newRandom returns a generator whose seed is printed and can be given back with -seed.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/workload-operator/test/pages"
+
 	// What workloadctl is made of besides its own files: go test then knows when an old result no longer counts.
 	_ "github.com/example/workload-operator/config/guard"
 	_ "github.com/example/workload-operator/controllers/migration"
@@ -27,9 +29,6 @@ var update = flag.Bool("update", false, "write what offline commands print into 
 
 // offline are the commands that need no cluster, so that this test can run them. crds is one unless it applies.
 var offline = regexp.MustCompile(`^(bin/)?workloadctl (convert|validate|explain-rules|crds) |^go tool -modfile=tools/kubeconform/go\.mod kubeconform `)
-
-// walkedElsewhere are pages whose commands another test runs.
-var walkedElsewhere = []string{"docs/upgrade.md"}
 
 // tool is workloadctl, built anew.
 type tool struct {
@@ -117,12 +116,12 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	c := buildTool(t)
 	count := 0
-	for _, p := range pages(t) {
-		for _, line := range p.commands() {
+	for _, p := range pages.All(t) {
+		for _, line := range code(p) {
 			for _, arguments := range calls(line) {
 				count++
 				if problem := c.problem(arguments); problem != "" {
-					t.Errorf("%s: %s\n%s", p.path, problem, line)
+					t.Errorf("%s: %s\n%s", p.Path, problem, line)
 				}
 			}
 		}
@@ -138,73 +137,64 @@ func TestCalls(t *testing.T) {
 	t.Run("Output", func(t *testing.T) { c.testOutput(t) })
 }
 
-// testOutput runs the offline commands whose output a page shows whole, and compares. A block with an ellipsis is an excerpt.
+// testOutput runs the offline commands whose output a page shows whole, and compares. A block with an ellipsis is an excerpt: its
+// commands are run, and what it shows is not compared.
 func (c *tool) testOutput(t *testing.T) {
 	count := 0
-	for _, p := range pages(t) {
-		if slices.Contains(walkedElsewhere, p.path) {
-			continue
-		}
-		written := fence.ReplaceAllStringFunc(p.text, func(block string) string {
-			match := fence.FindStringSubmatch(block)
-			if match[1] != "console" || strings.Contains(block, "\n...\n") || !runnable(match[2]) {
+	for _, p := range pages.All(t) {
+		written := p.Rewrite(func(language, block string) string {
+			commands := pages.Page{Text: "```" + language + "\n" + block + "```"}.Commands()
+			if len(commands) == 0 || slices.ContainsFunc(commands, func(command pages.Command) bool { return !runnable(command.Line) }) {
 				return block
 			}
 			count++
-			return "```console\n" + c.run(t, match[2]) + "```"
+			printed := c.run(t, commands)
+			if language != "console" || slices.ContainsFunc(commands, func(command pages.Command) bool { return command.Excerpt }) {
+				return block
+			}
+			return printed
 		})
-		if written == p.text {
+		if written == p.Text {
 			continue
 		}
 		if *update {
-			if err := os.WriteFile(filepath.Join(root, p.path), []byte(written), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(root, p.Path), []byte(written), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
 		t.Errorf("%s and what its commands print differ; if they should, run this test with -args -update (-page +printed):\n%s",
-			p.path, cmp.Diff(p.text, written))
+			p.Path, cmp.Diff(p.Text, written))
 	}
 	if count == 0 {
 		t.Error("no command was run")
 	}
 }
 
-// runnable says whether every command of a block is one that this test runs.
-func runnable(block string) bool {
-	commands := 0
-	for line := range strings.Lines(block) {
-		command, ok := strings.CutPrefix(line, "$ ")
-		if !ok {
-			continue
-		}
-		commands++
-		for part := range strings.SplitSeq(command, "|") {
-			part = strings.TrimSpace(part)
-			if !offline.MatchString(part) && !regexp.MustCompile(`^(grep|head|tail|cut|sort|wc) `).MatchString(part) || strings.Contains(part, "--apply") {
-				return false
-			}
+// runnable says whether a command is one that this test runs: it needs no cluster.
+func runnable(command string) bool {
+	for part := range strings.SplitSeq(command, "|") {
+		part = strings.TrimSpace(part)
+		if !offline.MatchString(part) && !regexp.MustCompile(`^(grep|head|tail|cut|sort|wc) `).MatchString(part) || strings.Contains(part, "--apply") {
+			return false
 		}
 	}
-	return commands > 0
+	return true
 }
 
-// run runs the commands of a block from the root of the repository. What they print to standard error is shown too.
-func (c *tool) run(t *testing.T, block string) string {
+// run runs the commands of a block from the root of the repository, and returns the block that shows it. What they print to
+// standard error is shown too.
+func (c *tool) run(t *testing.T, commands []pages.Command) string {
 	var out strings.Builder
-	for line := range strings.Lines(block) {
-		command, ok := strings.CutPrefix(line, "$ ")
-		if !ok {
-			continue
-		}
-		shell := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command, "bin/workloadctl", "workloadctl"))
+	for _, command := range commands {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command.Line, "bin/workloadctl", "workloadctl"))
 		shell.Dir = root
 		shell.Env = append(os.Environ(), "PATH="+c.folder+":"+os.Getenv("PATH"))
 		printed, err := shell.CombinedOutput()
 		if err != nil && len(bytes.TrimSpace(printed)) == 0 {
-			t.Errorf("%s: %v", command, err)
+			t.Errorf("%s: %v", command.Line, err)
 		}
-		out.WriteString(line)
+		out.WriteString("$ " + command.Line + "\n")
 		out.Write(printed)
 	}
 	return out.String()

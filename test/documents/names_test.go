@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/example/workload-operator/test/pages"
 )
 
 var (
@@ -24,30 +26,30 @@ var (
 // Relative links lead to a file that is there, and to a heading that is in it.
 func TestLinks(t *testing.T) {
 	anchors := map[string]map[string]bool{}
-	for _, p := range pages(t) {
-		anchors[p.path] = p.anchors()
+	for _, p := range pages.All(t) {
+		anchors[p.Path] = anchorsOf(p)
 	}
-	for _, p := range pages(t) {
+	for _, p := range pages.All(t) {
 		for _, problem := range brokenLinks(p, anchors) {
 			t.Error(problem)
 		}
 	}
 }
 
-func brokenLinks(p page, anchors map[string]map[string]bool) (problems []string) {
-	for _, found := range link.FindAllStringSubmatch(inline.ReplaceAllString(p.prose(), ""), -1) {
+func brokenLinks(p pages.Page, anchors map[string]map[string]bool) (problems []string) {
+	for _, found := range link.FindAllStringSubmatch(inline.ReplaceAllString(p.Prose(), ""), -1) {
 		target, anchor, hasAnchor := strings.Cut(found[1], "#")
 		if elsewhere.MatchString(found[1]) {
 			continue
 		}
-		path := p.path
+		path := p.Path
 		if target != "" {
-			path = filepath.Join(filepath.Dir(p.path), target)
+			path = filepath.Join(filepath.Dir(p.Path), target)
 		}
 		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
-			problems = append(problems, fmt.Sprintf("%s links to %s, which is not there", p.path, found[1]))
+			problems = append(problems, fmt.Sprintf("%s links to %s, which is not there", p.Path, found[1]))
 		} else if hasAnchor && !anchors[path][anchor] {
-			problems = append(problems, fmt.Sprintf("%s links to %s, which has no such heading", p.path, found[1]))
+			problems = append(problems, fmt.Sprintf("%s links to %s, which has no such heading", p.Path, found[1]))
 		}
 	}
 	return problems
@@ -57,26 +59,26 @@ func brokenLinks(p page, anchors map[string]map[string]bool) (problems []string)
 func TestNames(t *testing.T) {
 	tests := testFunctions(t)
 	makefile := string(read(t, filepath.Join(root, "Makefile")))
-	for _, p := range pages(t) {
+	for _, p := range pages.All(t) {
 		for _, problem := range missingNames(p, makefile, tests) {
 			t.Error(problem)
 		}
 	}
 }
 
-func missingNames(p page, makefile string, tests map[string]bool) (problems []string) {
-	for _, code := range p.commands() {
+func missingNames(p pages.Page, makefile string, tests map[string]bool) (problems []string) {
+	for _, code := range code(p) {
 		if found := makeTarget.FindStringSubmatch(code); found != nil && !strings.Contains(makefile, "\n"+found[1]+":") {
-			problems = append(problems, fmt.Sprintf("%s names make %s, which the Makefile does not have", p.path, found[1]))
+			problems = append(problems, fmt.Sprintf("%s names make %s, which the Makefile does not have", p.Path, found[1]))
 		}
 		if found := goPackage.FindStringSubmatch(code); found != nil && !exists(strings.TrimSuffix(found[1], "/...")) {
-			problems = append(problems, fmt.Sprintf("%s names the package %s, which is not there", p.path, found[1]))
+			problems = append(problems, fmt.Sprintf("%s names the package %s, which is not there", p.Path, found[1]))
 		}
 		if repository.MatchString(code) && !exists(code) && !exists(filepath.Dir(code)+"/zz_generated."+filepath.Base(code)) {
-			problems = append(problems, fmt.Sprintf("%s names %s, which is not there", p.path, code))
+			problems = append(problems, fmt.Sprintf("%s names %s, which is not there", p.Path, code))
 		}
 		if testName.MatchString(code) && !tests[code] {
-			problems = append(problems, fmt.Sprintf("%s names %s, which is no test", p.path, code))
+			problems = append(problems, fmt.Sprintf("%s names %s, which is no test", p.Path, code))
 		}
 	}
 	return problems
@@ -91,6 +93,18 @@ func exists(path string) bool {
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
+	for _, source := range testSources(t) {
+		for _, found := range testFunc.FindAllStringSubmatch(source, -1) {
+			all[found[1]] = true
+		}
+	}
+	return all
+}
+
+// testSources are the texts of the test files of the repository, by path from its root.
+func testSources(t *testing.T) map[string]string {
+	t.Helper()
+	sources := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -99,23 +113,23 @@ func testFunctions(t *testing.T) map[string]bool {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(path, "_test.go") {
-			for _, found := range testFunc.FindAllStringSubmatch(string(read(t, path)), -1) {
-				all[found[1]] = true
-			}
+			relative, err := filepath.Rel(root, path)
+			sources[relative] = string(read(t, path))
+			return err
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return sources
 }
 
 // The checks themselves find what they are for.
 func TestNamesAreMissed(t *testing.T) {
-	wrong := page{path: "README.md", text: "# One\n[a](docs/nowhere.md) [b](#two) [c](#one)\n\n`make nothing` `make test` `test/nowhere` `TestNothing` " +
+	wrong := pages.Page{Path: "README.md", Text: "# One\n[a](docs/nowhere.md) [b](#two) [c](#one)\n\n`make nothing` `make test` `test/nowhere` `TestNothing` " +
 		"`docs/*`\n```sh\ngo test ./test/nowhere\n```\n"}
-	got := append(brokenLinks(wrong, map[string]map[string]bool{"README.md": wrong.anchors()}), missingNames(wrong, "\ntest: build\n", nil)...)
+	got := append(brokenLinks(wrong, map[string]map[string]bool{"README.md": anchorsOf(wrong)}), missingNames(wrong, "\ntest: build\n", nil)...)
 	if len(got) != 6 {
 		t.Errorf("want 6 problems, got:\n%s", strings.Join(got, "\n"))
 	}

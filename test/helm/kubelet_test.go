@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/workload-operator/test/controlplane"
+	"github.com/example/workload-operator/test/operator"
 )
 
 const (
@@ -106,7 +105,7 @@ func (k *kubelet) sync(ctx context.Context) {
 			continue
 		}
 		if run.process != nil && !run.ready {
-			run.ready = answers(ctx, run.probes)
+			run.ready = operator.Ready(ctx, run.probes) == nil
 		}
 		if run.ready {
 			k.failed(k.report(ctx, pod, corev1.PodRunning))
@@ -145,23 +144,16 @@ func (k *kubelet) of(ctx context.Context, pod *corev1.Pod) (*container, error) {
 		go k.complete(ctx, pod, k.command(pod, settle, "--kubeconfig="+kubeconfig))
 		return run, nil
 	}
-	var addresses [3]string
-	for i := range addresses {
-		if addresses[i], err = freeAddress(); err != nil {
-			return nil, err
-		}
-	}
-	run.probes = addresses[1]
-	if pod.Labels["app.kubernetes.io/component"] == "manager" { // as the Service of the webhooks selects
-		run.webhook = addresses[0]
-	}
-	host, port, err := net.SplitHostPort(addresses[0])
+	at, err := operator.FreeAddresses()
 	if err != nil {
 		return nil, err
 	}
-	// Replicas share this machine, so each has ports of its own. Of a flag given twice the last one counts.
-	run.process, err = k.site.plane.Launch(pod.Name, k.command(pod, "--webhook-bind-address="+host, "--webhook-port="+port,
-		"--health-probe-bind-address="+run.probes, "--metrics-bind-address="+addresses[2], "--kubeconfig="+kubeconfig, "--shutdown-delay=0s"))
+	run.probes = at.Probes
+	if pod.Labels["app.kubernetes.io/component"] == "manager" { // as the Service of the webhooks selects
+		run.webhook = at.Webhook
+	}
+	// Replicas share this machine, so each has ports of its own.
+	run.process, err = k.site.plane.Launch(pod.Name, k.command(pod, append(at.Args(), "--kubeconfig="+kubeconfig, "--shutdown-delay=0s")...))
 	return run, err
 }
 
@@ -245,26 +237,4 @@ func (k *kubelet) managers() []*controlplane.Companion {
 		}
 	}
 	return processes
-}
-
-func answers(ctx context.Context, address string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
 }

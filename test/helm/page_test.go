@@ -2,19 +2,15 @@ package helm
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/example/workload-operator/test/pages"
 )
 
-// fenced matches the blocks of commands of a page.
-var fenced = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-
-// The commands of docs/install.md, and of docs/sharding.md where it installs, have been run by the tests above, but for names, a single
-// replica, and what shortens the waiting.
+// The commands for helm, and those around them, that pages show have been run by the tests above, but for names, a single replica, and what
+// shortens the waiting.
 func TestDocumentHasBeenRun(t *testing.T) {
 	if only := flag.Lookup("test.run").Value.String(); only != "" {
 		t.Logf("judges only a run of all tests, not of %s", only)
@@ -32,30 +28,15 @@ func TestDocumentHasBeenRun(t *testing.T) {
 		}
 		ran = append(ran, plain.Replace(line))
 	}
-	install, sharding := commandsOf(t, s, "install.md"), commandsOf(t, s, "sharding.md")
-	if len(install) < 10 || len(sharding) < 3 {
-		t.Errorf("%d and %d commands on the pages", len(install), len(sharding))
-	}
-	for _, line := range append(install, sharding[:2]...) {
-		if !slices.Contains(ran, line) {
-			t.Errorf("no test has run: %s", line)
+	for _, page := range []pages.Page{
+		pages.Part(t, "README.md", "Install it in a cluster"), pages.Part(t, "docs/install.md", ""), pages.Part(t, "docs/sharding.md", ""),
+		pages.Part(t, "docs/upgrade.md", "With Helm"), pages.Part(t, "docs/certificates.md", "Who makes the certificate: `--certificate-mode`"),
+	} {
+		for _, command := range page.Typed() {
+			line := strings.ReplaceAll(command.Line, "'", "")
+			if !slices.Contains(ran, line) && !strings.Contains(line, "patch secret") { // which test/e2e types
+				t.Errorf("%s: no test has run: %s", page.Path, line)
+			}
 		}
 	}
-}
-
-// commandsOf are the command lines of a page, without what only the shell sees.
-func commandsOf(t *testing.T, s *site, name string) []string {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join(s.root, "docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell := strings.NewReplacer(" \\\n  ", " ", "'", "")
-	var commands []string
-	for _, block := range fenced.FindAllStringSubmatch(string(page), -1) {
-		for line := range strings.Lines(shell.Replace(block[1])) {
-			commands = append(commands, strings.TrimSpace(line))
-		}
-	}
-	return commands
 }

@@ -5,14 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -56,14 +52,11 @@ type Options struct {
 type Operator struct {
 	options    Options
 	plane      *controlplane.Plane
-	ports      ports
+	addresses  Addresses
 	objects    []*unstructured.Unstructured // what is installed
 	kubeconfig string
 	manager    *controlplane.Companion
 }
-
-// ports of the manager on the loopback interface.
-type ports struct{ webhook, probes, metrics int }
 
 // New checks the options and prepares the operator. It touches no cluster.
 func New(options Options) (*Operator, error) {
@@ -83,8 +76,8 @@ func New(options Options) (*Operator, error) {
 	if options.Host == "" {
 		options.Host = "localhost"
 	}
-	free, err := freePorts()
-	return &Operator{options: options, ports: free}, err
+	free, err := FreeAddresses()
+	return &Operator{options: options, addresses: free}, err
 }
 
 // Use makes another binary the manager, from the next start on, and returns the one before.
@@ -103,7 +96,7 @@ func (o *Operator) On(ctx context.Context, plane *controlplane.Plane) error {
 	if o.options.Without != nil {
 		objects = slices.DeleteFunc(objects, o.options.Without)
 	}
-	o.objects, err = adapt(objects, endpoint{host: o.options.Host, port: int64(o.ports.webhook)})
+	o.objects, err = adapt(objects, endpoint{host: o.options.Host, port: o.addresses.WebhookPort()})
 	return err
 }
 
@@ -166,16 +159,13 @@ func (o *Operator) Start(ctx context.Context) error {
 
 // Launch runs the manager as the service account of the manifests.
 func (o *Operator) Launch() error {
-	command := exec.Command(o.options.Manager, append([]string{
+	args := append([]string{
 		"--kubeconfig=" + o.kubeconfig,
 		"--namespace=" + Namespace,
-		"--webhook-bind-address=" + loopback,
-		"--webhook-port=" + strconv.Itoa(o.ports.webhook),
-		"--health-probe-bind-address=" + address(o.ports.probes),
-		"--metrics-bind-address=" + address(o.ports.metrics),
 		"--leader-elect",
 		"--shutdown-delay=0s", // nothing stands between the API server and this process that would have to learn of its end
-	}, o.options.Args...)...)
+	}, o.addresses.Args()...)
+	command := exec.Command(o.options.Manager, append(args, o.options.Args...)...)
 	manager, err := o.plane.Launch("manager", command)
 	if err != nil {
 		return err
@@ -186,7 +176,7 @@ func (o *Operator) Launch() error {
 
 // Readiness asks /readyz once. The error is why the manager is not ready.
 func (o *Operator) Readiness(ctx context.Context) error {
-	return get(ctx, "http://"+address(o.ports.probes)+"/readyz?verbose")
+	return Ready(ctx, o.addresses.Probes)
 }
 
 // WaitReady asks /readyz until it says yes. The last refusal is part of the error.
@@ -207,28 +197,8 @@ func (o *Operator) WaitReady(ctx context.Context) error {
 	return err
 }
 
-func get(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", response.Status, strings.ReplaceAll(strings.TrimSpace(string(body)), "\n", ", "))
-	}
-	return nil
-}
-
 // MetricsURL is where the manager serves its metrics, by HTTPS.
-func (o *Operator) MetricsURL() string { return "https://" + address(o.ports.metrics) + "/metrics" }
+func (o *Operator) MetricsURL() string { return "https://" + o.addresses.Metrics + "/metrics" }
 
 // Log is the path of the manager's log, which survives restarts.
 func (o *Operator) Log() string { return o.manager.Log() }
@@ -267,20 +237,4 @@ func (o *Operator) Stop() error {
 		o.Kill()
 		return fmt.Errorf("the manager did not stop within %s and was killed; log: %s", shutdownTimeout, o.Log())
 	}
-}
-
-func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
-
-// freePorts asks the kernel for ports that nobody listens on.
-func freePorts() (ports, error) {
-	var numbers [3]int
-	for i := range numbers {
-		listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
-		if err != nil {
-			return ports{}, fmt.Errorf("looking for a free port: %w", err)
-		}
-		defer listener.Close()
-		numbers[i] = listener.Addr().(*net.TCPAddr).Port
-	}
-	return ports{webhook: numbers[0], probes: numbers[1], metrics: numbers[2]}, nil
 }

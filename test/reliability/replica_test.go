@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -25,14 +23,18 @@ import (
 
 // replica is one manager, run as the Deployment runs it.
 type replica struct {
-	process                  *controlplane.Companion
-	webhook, probes, metrics string
+	process *controlplane.Companion
+	at      operator.Addresses
 }
 
 // launch starts a replica and returns at once.
 func (s *site) launch(t *testing.T) *replica {
 	t.Helper()
-	r := &replica{webhook: freeAddress(t), probes: freeAddress(t), metrics: freeAddress(t)}
+	at, err := operator.FreeAddresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{at: at}
 	container := s.deployment.Spec.Template.Spec.Containers[0]
 	env := map[string]string{}
 	for _, v := range container.Env {
@@ -45,10 +47,8 @@ func (s *site) launch(t *testing.T) *replica {
 		env[v.Name] = v.Value
 	}
 	args := expand(container, env)
-	host, port, _ := net.SplitHostPort(r.webhook)
-	// The replicas share this machine, so each has ports of its own. Of a flag given twice the last one counts.
-	args = append(args, "--webhook-bind-address="+host, "--webhook-port="+port, "--health-probe-bind-address="+r.probes,
-		"--metrics-bind-address="+r.metrics, "--kubeconfig="+s.kubeconfig, "--shutdown-delay="+shutdownDelay.String())
+	// The replicas share this machine, so each has ports of its own.
+	args = append(append(args, at.Args()...), "--kubeconfig="+s.kubeconfig, "--shutdown-delay="+shutdownDelay.String())
 	binary := *managerPath
 	if binary == "" {
 		root, err := controlplane.FindRoot()
@@ -63,7 +63,6 @@ func (s *site) launch(t *testing.T) *replica {
 		command.Env = append(command.Env, name+"="+value)
 	}
 	s.started++
-	var err error
 	if r.process, err = s.plane.Launch(fmt.Sprintf("replica-%d", s.started), command); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,7 @@ func (s *site) add(t *testing.T) *replica {
 		return r.ready()
 	})
 	s.replicas = append(s.replicas, r)
-	s.balancer.add(r.webhook)
+	s.balancer.add(r.at.Webhook)
 	go s.follow(r)
 	return r
 }
@@ -105,7 +104,7 @@ func (s *site) follow(r *replica) {
 	defer ticker.Stop()
 	for range ticker.C {
 		if r.ended() || r.refuses() {
-			s.balancer.removeAfter(r.webhook, lag())
+			s.balancer.removeAfter(r.at.Webhook, lag())
 			return
 		}
 	}
@@ -139,7 +138,7 @@ func (s *site) revive(t *testing.T) {
 func (s *site) reset(t *testing.T, extra ...string) {
 	t.Helper()
 	for _, r := range s.replicas {
-		s.balancer.removeAfter(r.webhook, 0)
+		s.balancer.removeAfter(r.at.Webhook, 0)
 		// It gives the Lease back at once, and is not waited for longer.
 		_ = r.process.Signal(syscall.SIGTERM)
 	}
@@ -167,17 +166,7 @@ func (r *replica) ready() error {
 	if r.ended() {
 		return fmt.Errorf("the replica ended: %w", r.process.Ended())
 	}
-	response, err := http.Get("http://" + r.probes + "/readyz")
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		var reason bytes.Buffer
-		_, _ = reason.ReadFrom(response.Body)
-		return fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(reason.String()))
-	}
-	return nil
+	return operator.Ready(context.Background(), r.at.Probes)
 }
 
 // refuses says that the replica has answered that it is not ready; no answer is none.
@@ -189,22 +178,12 @@ func (r *replica) refuses() bool {
 // leaf is the certificate that the replica serves to a new connection.
 func (r *replica) leaf() (*x509.Certificate, error) {
 	// Which authority signed it is what the tests look at.
-	connection, err := tls.Dial("tcp", r.webhook, &tls.Config{InsecureSkipVerify: true})
+	connection, err := tls.Dial("tcp", r.at.Webhook, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		return nil, err
 	}
 	defer connection.Close()
 	return connection.ConnectionState().PeerCertificates[0], nil
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func splitYAML(documents []byte) [][]byte { return bytes.Split(documents, []byte("\n---\n")) }

@@ -56,7 +56,7 @@ func TestBrokenBundle(t *testing.T) {
 func TestExcludedPlaces(t *testing.T) {
 	s := attach(t)
 	for _, r := range s.replicas {
-		s.balancer.removeAfter(r.webhook, 0)
+		s.balancer.removeAfter(r.at.Webhook, 0)
 		_ = r.process.Signal(syscall.SIGKILL)
 		<-r.process.Done()
 	}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,10 +95,11 @@ type replica struct {
 // shard starts a replica of a shard with these namespaces. It does not wait.
 func (s *site) shard(name, namespaces string) *replica {
 	s.t.Helper()
-	r := &replica{probes: freeAddress(s.t)}
+	at, err := operator.FreeAddresses()
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	r := &replica{probes: at.Probes}
 	command := exec.Command(s.binary, "--kubeconfig="+s.kubeconfig, "--namespace="+operator.Namespace, "--leader-elect",
 		"--shard="+name, "--namespaces="+namespaces, "--health-probe-bind-address="+r.probes, "--metrics-bind-address=0")
-	var err error
 	r.Companion, err = s.plane.Launch("shard-"+name, command)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.t.Cleanup(r.Kill)
@@ -110,20 +108,7 @@ func (s *site) shard(name, namespaces string) *replica {
 
 // readiness is nil, or why the replica is not ready.
 func (r *replica) readiness(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.probes+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = errors.New(strings.TrimSpace(string(body)))
-	}
-	return err
+	return operator.Ready(ctx, r.probes)
 }
 
 func (s *site) ready(replicas ...*replica) {
@@ -152,14 +137,4 @@ func (s *site) stop(r *replica) {
 	s.t.Helper()
 	s.Expect(r.Signal(syscall.SIGTERM)).To(gomega.Succeed())
 	s.Eventually(r.Done(), patience).Should(gomega.BeClosed())
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

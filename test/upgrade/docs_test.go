@@ -1,12 +1,11 @@
 package upgrade
 
 import (
-	"bytes"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,54 +15,46 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/workload-operator/config"
-	"github.com/example/workload-operator/test/controlplane"
+	"github.com/example/workload-operator/test/pages"
 )
 
 var update = flag.Bool("update", false, "write the output of its commands into docs/upgrade.md")
 
-// console matches the blocks of commands and what they print.
-var console = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
-
-// The commands of docs/upgrade.md print what the page says. A command that is refused is part of the walk.
+// The commands of docs/upgrade.md print what the page says, where it says something. A command that is refused is part of the walk. Those
+// of helm, and what is typed with them, are typed by test/helm.
 func TestDocument(t *testing.T) {
-	root, err := controlplane.FindRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(root, "docs", "upgrade.md")
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := pages.Part(t, "docs/upgrade.md", "")
 	r := enter(t, config.StepR1)
 	r.openShop()
 	r.create(older, 2)
 	r.launch()
 
-	written := console.ReplaceAllStringFunc(string(page), func(block string) string {
+	written := page.Rewrite(func(language, block string) string {
 		var out strings.Builder
-		out.WriteString("```console\n")
-		for line := range strings.Lines(block) {
-			command, isCommand := strings.CutPrefix(line, "$ ")
-			if !isCommand {
-				continue
-			}
+		commands := pages.Page{Text: "```" + language + "\n" + block + "```"}.Typed()
+		if slices.ContainsFunc(commands, func(command pages.Command) bool { return strings.HasPrefix(command.Line, "helm ") }) {
+			return block
+		}
+		for _, command := range commands {
 			if r.steps()[0] != config.StepR1 { // the operator is up by the time somebody types
 				r.start()
 				r.ready()
 			}
-			out.WriteString(line + r.shell(root, strings.TrimSpace(command)))
+			out.WriteString("$ " + command.Line + "\n" + r.shell(command.Line))
 		}
-		return out.String() + "```"
+		if language != "console" {
+			return block
+		}
+		return out.String()
 	})
 	r.Expect(r.operator.Install(t.Context())).To(gomega.Succeed(), "the page ends with the removal of the operator")
 	if *update {
-		if err := os.WriteFile(file, []byte(written), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("..", "..", page.Path), []byte(written), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(normal(string(page)), normal(written)); diff != "" {
+	if diff := cmp.Diff(normal(page.Text), normal(written)); diff != "" {
 		t.Errorf("the page and what its commands print differ; if they should, run this test with -args -update (-page +printed):\n%s", diff)
 	}
 }
@@ -81,21 +72,16 @@ func (r *road) openShop() {
 
 // shell runs a command line as a reader would, and returns what it prints, without the progress that a command shows on standard
 // error unless it fails. Only the time that definitions must have been left alone for is shortened.
-func (r *road) shell(root, line string) string {
+func (r *road) shell(line string) string {
 	r.t.Helper()
 	for _, verb := range []string{"migrate run", "migrate rollback", "uninstall"} {
 		line = strings.Replace(line, "workloadctl "+verb, "workloadctl "+verb+" --settle "+settle.String(), 1)
 	}
-	command := exec.CommandContext(r.t.Context(), "sh", "-c", line)
-	command.Dir = root
-	path := filepath.Join(root, "bin") + ":" + filepath.Dir(r.plane.Kubectl()) + ":" + os.Getenv("PATH")
-	command.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+r.plane.Kubeconfig())
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if command.Run() != nil { // a refusal is part of the page
-		return stdout.String() + stderr.String()
+	stdout, stderr, err := pages.Terminal{Plane: r.plane}.Type(r.t.Context(), line)
+	if err != nil { // a refusal is part of the page
+		return stdout + stderr
 	}
-	return stdout.String()
+	return stdout
 }
 
 var (

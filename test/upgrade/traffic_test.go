@@ -18,9 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// beat is the pause of a client between two requests.
-const beat = 80 * time.Millisecond
-
 // traffic is a reader and a writer of each kind in one version. They only touch an annotation, so that no controller has work.
 //
 // A request has failed when the client library returns an error. A 429 with Retry-After, which the API server answers while it
@@ -66,7 +63,7 @@ func (r *road) begin(version string) *traffic {
 func ignoring[T any](_ T, err error) error { return err }
 
 func (t *traffic) loop(ctx context.Context, verb string, request func(int) error) {
-	ticker := time.NewTicker(beat)
+	ticker := time.NewTicker(*beat)
 	defer ticker.Stop()
 	for i := 0; ; i++ {
 		select {

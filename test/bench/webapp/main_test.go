@@ -4,8 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -36,7 +36,6 @@ type bench struct {
 	*testing.B
 	plane    *controlplane.Plane
 	operator *operator.Operator
-	metrics  string // address
 	// limited has the same limits as the operator; free has none, and only looks.
 	limited, free client.WithWatch
 }
@@ -53,7 +52,7 @@ func start(b *testing.B) *bench {
 			b.Errorf("stopping the plane: %v", err)
 		}
 	})
-	x := &bench{B: b, plane: plane, metrics: freeAddress(b)}
+	x := &bench{B: b, plane: plane}
 	x.startOperator()
 	config := plane.RESTConfig()
 	config.WarningHandlerWithContext = rest.NoWarnings{}
@@ -77,20 +76,10 @@ func (b *bench) newClient(config *rest.Config) client.WithWatch {
 	return c
 }
 
-func freeAddress(b *testing.B) string {
-	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 func (b *bench) startOperator() {
 	b.Helper()
 	o, err := operator.New(operator.Options{Args: []string{
-		"--metrics-bind-address=" + b.metrics, "--metrics-secure=false",
+		"--metrics-secure=false",
 		fmt.Sprintf("--kube-api-qps=%g", *qps), fmt.Sprintf("--kube-api-burst=%d", *burst), fmt.Sprintf("--concurrency=%d", *workers),
 	}})
 	if err != nil {
@@ -116,7 +105,7 @@ func (b *bench) startOperator() {
 // metric returns the sum of the operator's series that begin so.
 func (b *bench) metric(prefix string) float64 {
 	b.Helper()
-	samples, err := measure.Scrape(b.Context(), "http://"+b.metrics+"/metrics")
+	samples, err := measure.Scrape(b.Context(), strings.Replace(b.operator.MetricsURL(), "https:", "http:", 1))
 	if err != nil {
 		b.Fatal(err)
 	}
