@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -22,6 +23,9 @@ type answer struct {
 	Refused  bool
 	Fields   []string
 	Warnings []string
+
+	// Mistakes are what the answer is under strict decoding, which comes before everything else.
+	Mistakes []string
 }
 
 func offline(t testing.TB) *Offline {
@@ -44,14 +48,53 @@ func offlineAnswer(t testing.TB, o *Offline, object []byte) answer {
 	for _, err := range verdict.Errors {
 		fields = append(fields, err.Field)
 	}
-	return answer{Refused: len(verdict.Errors) > 0, Fields: namedOnly(fields), Warnings: sorted(verdict.Warnings)}
+	return answer{
+		Refused: len(verdict.Errors) > 0, Fields: namedOnly(fields),
+		Warnings: sorted(slices.Concat(verdict.Warnings, verdict.Mistakes)), Mistakes: sorted(verdict.Mistakes),
+	}
 }
 
-// onlineAnswer is the answer of the API server to a dry run.
+// onlineAnswer is the answer of the API server to dry runs: one that only warns of what strict decoding refuses, and, if there is
+// something to warn of, one that is strict.
 func (c *cluster) onlineAnswer(t *testing.T, gvk schema.GroupVersionKind, object []byte) answer {
 	t.Helper()
+	got := c.lenientAnswer(t, gvk, object)
+	if slices.ContainsFunc(got.Warnings, func(text string) bool { return strings.Contains(text, " field \"") }) {
+		got.Mistakes = c.mistakes(t, gvk, object)
+	}
+	return got
+}
+
+// post is a dry run of a creation with the very bytes of an object.
+func (c *cluster) post(t *testing.T, gvk schema.GroupVersionKind, object []byte, fieldValidation string) error {
+	t.Helper()
+	path := []string{"apis", gvk.Group, gvk.Version, "namespaces", namespace, resources[gvk.GroupKind()]}
+	return c.rest.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").Body(object).
+		Param("dryRun", "All").Param("fieldManager", "test").Param("fieldValidation", fieldValidation).Do(t.Context()).Error()
+}
+
+// mistakes are what strict decoding refuses, none if it refuses nothing.
+func (c *cluster) mistakes(t *testing.T, gvk schema.GroupVersionKind, object []byte) []string {
+	t.Helper()
+	err := c.post(t, gvk, object, metav1.FieldValidationStrict)
 	c.warnings.take()
-	err := c.create(t, gvk.GroupKind(), gvk.Version, object, true)
+	if err == nil {
+		return nil
+	}
+	_, list, strict := strings.Cut(err.Error(), "strict decoding error: ")
+	if !strict {
+		return nil
+	}
+	for _, word := range []string{"unknown", "duplicate"} {
+		list = strings.ReplaceAll(list, ", "+word+" field ", "\n"+word+" field ")
+	}
+	return sorted(strings.Split(list, "\n"))
+}
+
+func (c *cluster) lenientAnswer(t *testing.T, gvk schema.GroupVersionKind, object []byte) answer {
+	t.Helper()
+	c.warnings.take()
+	err := c.post(t, gvk, object, metav1.FieldValidationWarn)
 	// The API server also has advice on finalizers.
 	warnings := sorted(slices.DeleteFunc(c.warnings.take(), func(text string) bool { return strings.HasPrefix(text, "metadata.finalizers") }))
 	if err == nil {
@@ -180,6 +223,13 @@ func agreementCases(t *testing.T) map[string]versioned {
 		for gvk := range bases {
 			cases[name+gvk.String()] = versioned{gvk, base(t, gvk, `{"metadata": `+metadata+`, "status": {"replicas": "many", "surprise": 1}, "spec": {"surprise": {"a": 1}}}`)}
 		}
+	}
+	for gvk := range bases {
+		// Both levels, a name in a list, and another case of a name.
+		object := string(base(t, gvk, `{"spec": {"volumes": [{"name": "a", "emptyDir": {}, "emptydir": {}}], "Image": "x"}}`))
+		object = strings.Replace(object, `"spec":{`, `"spec":{"image":{},"env":null,"env":null,`, 1)
+		object = strings.Replace(object, `"metadata":{`, `"metadata":{"labels":{"a":"1","a":"2"},`, 1)
+		cases["duplicates"+gvk.String()] = versioned{gvk, []byte(strings.TrimSuffix(object, "}") + `,"Spec":{},"status":{},"status":{}}`)}
 	}
 	return cases
 }

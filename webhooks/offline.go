@@ -65,12 +65,24 @@ func NewOffline(crds []*apiextensionsv1.CustomResourceDefinition) (*Offline, err
 	return offline, nil
 }
 
+// Admission is the answer to a write.
+type Admission struct {
+	// Verdict is that of a request that does not ask for strict decoding (fieldValidation=Ignore): unknown fields are dropped, and of
+	// fields that come twice the last one counts.
+	Verdict
+
+	// Mistakes are what strict decoding refuses, as kubectl asks for it (fieldValidation=Strict), in the words of the API server:
+	// unknown field "spec.replica" and duplicate field "spec.image". With fieldValidation=Warn they are warnings.
+	Mistakes []string
+}
+
 // write is one write on its way through admission.
 type write struct {
 	*Offline
 	gvk      schema.GroupVersionKind
 	served   servedVersion
 	warnings []string
+	mistakes []string
 }
 
 // Admit judges an object as it stands in a manifest, in the version it is written in. stored is nil to judge its creation;
@@ -80,33 +92,36 @@ type write struct {
 // Metadata that the API server sets itself (uid, resourceVersion, timestamps, managedFields) and status are ignored, an object
 // without a namespace counts as one of "default". The error is not nil only if object or stored is not an object of a kind
 // and version of ours.
-func (o *Offline) Admit(ctx context.Context, object, stored []byte) (Verdict, error) {
+func (o *Offline) Admit(ctx context.Context, object, stored []byte) (Admission, error) {
 	content, repeated, err := decodeStrictly(object)
 	if err != nil {
-		return Verdict{}, err
+		return Admission{}, err
 	}
-	w := write{Offline: o, gvk: schema.FromAPIVersionAndKind(textOf(content["apiVersion"]), textOf(content["kind"]))}
+	w := write{Offline: o, gvk: schema.FromAPIVersionAndKind(textOf(content["apiVersion"]), textOf(content["kind"])), mistakes: repeated}
 	if w.served, err = o.served(w.gvk); err != nil {
-		return Verdict{}, err
+		return Admission{}, err
 	}
 	if w.served.deprecation != "" {
 		w.warnings = append(w.warnings, w.served.deprecation)
 	}
-	w.warnings = append(w.warnings, repeated...)
 	metadata, err := w.complete(content)
 	if err != nil {
 		// The API server cannot decode such a request, which is a refusal without fields.
 		malformed := field.Invalid(field.NewPath("metadata"), nil, err.Error())
-		return Verdict{Errors: field.ErrorList{malformed}, Warnings: w.warnings}, nil
+		return w.answer(field.ErrorList{malformed}), nil
 	}
 	errs, err := w.judge(ctx, content, metadata, stored)
-	return Verdict{Errors: errs, Warnings: w.warnings}, err
+	return w.answer(errs), err
+}
+
+func (w *write) answer(errs field.ErrorList) Admission {
+	return Admission{Verdict: Verdict{Errors: errs, Warnings: w.warnings}, Mistakes: w.mistakes}
 }
 
 func (o *Offline) served(gvk schema.GroupVersionKind) (servedVersion, error) {
 	served, ok := o.versions[gvk]
 	if !ok {
-		return served, fmt.Errorf("no kind %q in version %q", gvk.Kind, gvk.GroupVersion())
+		return served, noSuchKind(gvk)
 	}
 	return served, nil
 }
@@ -138,9 +153,7 @@ func (w *write) complete(object map[string]any) (*metav1.ObjectMeta, error) {
 	if metadata == nil {
 		metadata = &metav1.ObjectMeta{}
 	}
-	for _, path := range append(unknown, w.served.complete(object)...) {
-		w.warnings = append(w.warnings, fmt.Sprintf("unknown field %q", path))
-	}
+	w.mistakes = append(w.mistakes, unknownFields(append(unknown, w.served.complete(object)...))...)
 	own := &metav1.ObjectMeta{
 		Name: metadata.Name, GenerateName: metadata.GenerateName, Namespace: metadata.Namespace,
 		Labels: metadata.Labels, Annotations: metadata.Annotations, Finalizers: metadata.Finalizers, OwnerReferences: metadata.OwnerReferences,

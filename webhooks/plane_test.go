@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
@@ -35,6 +36,7 @@ import (
 // test writes.
 type cluster struct {
 	client   dynamic.Interface
+	rest     rest.Interface // for requests whose bytes matter
 	warnings *warningRecorder
 	address  string // where the webhooks listen
 	server   *httptest.Server
@@ -65,6 +67,11 @@ func startCluster(t *testing.T, before func(*cluster)) *cluster {
 	config := plane.RESTConfig()
 	config.WarningHandlerWithContext = c.warnings
 	if c.client, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	unversioned := dynamic.ConfigFor(config)
+	unversioned.GroupVersion = &schema.GroupVersion{}
+	if c.rest, err = rest.UnversionedRESTClientFor(unversioned); err != nil {
 		t.Fatal(err)
 	}
 	c.installUnchecked(t)

@@ -44,13 +44,27 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	logger := zap.New(zap.UseFlagOptions(&o.zap), zap.WriteTo(stderr))
-	ctrl.SetLogger(logger)
+	ctrl.SetLogger(logger.WithSink(quietStart{logger.GetSink()}))
 	klog.SetLogger(logger)
 	if err := run(ctrl.LoggerInto(ctx, logger), o); err != nil {
-		fmt.Fprintf(stderr, "manager: %s\n", oneLine(err))
+		o.sayWhy(stderr, err)
 		return exitFailure
 	}
 	return exitOK
+}
+
+// sayWhy says in one line why the process ends: for whoever started it, or for the collector of logs if JSON was asked for. A stack
+// would only tell where that was found out.
+func (o *options) sayWhy(stderr io.Writer, err error) {
+	if !o.structured {
+		fmt.Fprintf(stderr, "manager: %s\n", oneLine(err))
+		return
+	}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	o.zap.BindFlags(flags)
+	if flags.Set("zap-stacktrace-level", "panic") == nil {
+		zap.New(zap.UseFlagOptions(&o.zap), zap.WriteTo(stderr)).Error(errors.New(oneLine(err)), "Ended")
+	}
 }
 
 func oneLine(err error) string {

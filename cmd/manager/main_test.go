@@ -78,6 +78,29 @@ func TestExecuteRefuses(t *testing.T) {
 	}
 }
 
+// Without a cluster there is one line that says what to do, and no stack: a word for whoever types the command, a record if JSON was
+// asked for.
+func TestNoCluster(t *testing.T) {
+	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	const want = "no connection to a cluster is configured: give --kubeconfig or run in a Pod with a service account"
+	args := []string{"--namespace=ops", "--health-probe-bind-address=127.0.0.1:0", "--webhook-port=0", "--metrics-bind-address=0"}
+	for more, last := range map[string]string{
+		"--zap-encoder=console": "manager: " + want, "--kube-api-qps=5": "manager: " + want,
+		"--zap-encoder=json": `"level":"error",`,
+	} {
+		var stdout, stderr bytes.Buffer
+		code := execute(t.Context(), append(args, more), &stdout, &stderr)
+		said := strings.TrimSuffix(stderr.String(), "\n")
+		end := said[strings.LastIndex(said, "\n")+1:]
+		if code != exitFailure || !strings.Contains(end, last) || !strings.Contains(end, want) || strings.Contains(said, ".go:") {
+			t.Errorf("%s: code %d, want %s at the end of\n%s", more, code, last, said)
+		}
+	}
+}
+
 func TestExecuteInforms(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := execute(t.Context(), []string{"--version"}, &stdout, &stderr); code != exitOK || stdout.String() != version()+"\n" {

@@ -59,8 +59,10 @@ type options struct {
 	kubeQPS     float64
 	kubeBurst   int
 
-	zap     zap.Options
-	version bool
+	zap zap.Options
+	// structured says that JSON was asked for, rather than not refused.
+	structured bool
+	version    bool
 }
 
 func (o *options) bind(flags *flag.FlagSet) {
@@ -135,6 +137,9 @@ func parse(args []string, getenv func(string) string, readFile func(string) ([]b
 	if o.version {
 		return o, nil
 	}
+	flags.Visit(func(f *flag.Flag) {
+		o.structured = o.structured || f.Name == "zap-encoder" && f.Value.String() == "json"
+	})
 	o.complete(getenv, readFile)
 	o.completeShard(flags)
 	return o, errors.Join(o.validate(), o.validateShard())

@@ -12,6 +12,30 @@ const leaseGivenBack = "leader election lost"
 // manager runs ends the process, and is the last line that it prints.
 type quietEnd struct{ logr.LogSink }
 
+// noPod is the message under which controller-runtime logs, with a stack, that the process is in no Pod, if no kubeconfig is found
+// either. connect returns that as an error.
+const noPod = "unable to load in-cluster config"
+
+// quietStart keeps what is said once, at the end, from being logged before.
+type quietStart struct{ logr.LogSink }
+
+// Error passes everything on but that the process is in no Pod.
+func (q quietStart) Error(err error, message string, keysAndValues ...any) {
+	if message != noPod {
+		q.LogSink.Error(err, message, keysAndValues...)
+	}
+}
+
+// WithName keeps the sink quiet.
+func (q quietStart) WithName(name string) logr.LogSink {
+	return quietStart{q.LogSink.WithName(name)}
+}
+
+// WithValues keeps the sink quiet.
+func (q quietStart) WithValues(keysAndValues ...any) logr.LogSink {
+	return quietStart{q.LogSink.WithValues(keysAndValues...)}
+}
+
 func quiet(logger logr.Logger) logr.Logger { return logger.WithSink(quietEnd{logger.GetSink()}) }
 
 // Error passes everything on but the end of the Lease while stopping.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -139,9 +141,9 @@ func (p *process) prepareWebhooks() {
 
 // connect finds the API server and asks it for its version.
 func connect(ctx context.Context, o *options) (*rest.Config, error) {
-	c, err := config.GetConfig()
+	c, err := configured()
 	if err != nil {
-		return nil, fmt.Errorf("no connection to a cluster is configured: %w; give --kubeconfig or run in a Pod with a service account", err)
+		return nil, err
 	}
 	c.UserAgent = o.userAgent()
 	c.QPS = float32(o.kubeQPS)
@@ -153,11 +155,26 @@ func connect(ctx context.Context, o *options) (*rest.Config, error) {
 		return nil, fmt.Errorf("the connection to the cluster is not usable: %w; check --kubeconfig", err)
 	}
 	info, err := d.ServerVersion()
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // the rest is the address again
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the API server at %s: %w; check that it is up, and --kubeconfig", c.Host, err)
 	}
 	log.FromContext(ctx).Info("Connected", "server", c.Host, "serverVersion", info.GitVersion)
 	return c, nil
+}
+
+// configured is the connection that --kubeconfig, KUBECONFIG, the Pod or the home directory give, in this order.
+func configured() (*rest.Config, error) {
+	c, err := config.GetConfig()
+	switch {
+	case err == nil:
+		return c, nil
+	case clientcmd.IsEmptyConfig(err):
+		return nil, errors.New("no connection to a cluster is configured: give --kubeconfig or run in a Pod with a service account")
+	}
+	return nil, fmt.Errorf("no connection to a cluster is configured: %w; give --kubeconfig or run in a Pod with a service account", err)
 }
 
 // work brings everything up and returns when the manager has stopped. Each step needs those before it: the caches of the manager

@@ -91,9 +91,9 @@ func prepareRemoval(ctx context.Context, args []string, stdout, stderr io.Writer
 }
 
 func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
-	restConfig, err := config.GetConfig()
+	restConfig, err := configured()
 	if err != nil {
-		return fmt.Errorf("no connection to a cluster: %w; give --kubeconfig or run in a Pod", err)
+		return err
 	}
 	u, err := o.uninstaller(restConfig, out)
 	if err != nil {

@@ -50,7 +50,7 @@ func (u *up) runSupervisor(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding this program: %w", err)
 	}
-	logPath := dir + ".log"
+	logPath := controlplane.LogOf(dir)
 	if err := os.MkdirAll(filepath.Dir(logPath), 0o755); err != nil {
 		return "", fmt.Errorf("creating the directory of planes: %w", err)
 	}
@@ -143,12 +143,8 @@ func (r *reporter) send(line string) {
 func (u *up) printReady(out io.Writer, state controlplane.State) {
 	fmt.Fprintf(out, "plane %q is ready at %s\n", u.name, state.Server)
 	printUsage(out, state.Kubeconfig, state.Kubectl)
-	name := ""
-	if u.name != defaultName {
-		name = " --name " + u.name
-	}
 	if u.detach || u.supervisor {
-		fmt.Fprintf(out, "\nplane status%s shows it; plane down%s ends it\n", name, name)
+		fmt.Fprintf(out, "\n%s shows it; %s ends it\n", call("status", u.name), call("down", u.name))
 		return
 	}
 	fmt.Fprintln(out, "\nCtrl-C ends it")

@@ -39,16 +39,24 @@ func runDown(ctx context.Context, name string, out io.Writer) error {
 			return err
 		}
 		fmt.Fprintf(out, "plane %q stopped\n", name)
-		return nil
+		return removeLog(dir)
 	}
 	if !exists(dir) {
 		fmt.Fprintf(out, "plane %q does not run\n", name)
-		return nil
+		return removeLog(dir)
 	}
 	if err := controlplane.Discard(ctx, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "plane %q had ended without cleaning up; its data is removed\n", name)
+	return removeLog(dir)
+}
+
+// removeLog removes what a plane in the background left to read.
+func removeLog(dir string) error {
+	if err := os.Remove(controlplane.LogOf(dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the log of the plane: %w", err)
+	}
 	return nil
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"text/tabwriter"
 	"time"
@@ -20,23 +22,58 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the parts of a control plane, their health and how to use it; fails if it does not run",
 		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), name, cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runStatus(cmd.Context(), name, cmd.Flags().Changed("name"), cmd.OutOrStdout())
+		},
 	}
 	addNameFlag(cmd, &name)
 	return cmd
 }
 
-func runStatus(ctx context.Context, name string, out io.Writer) error {
+func runStatus(ctx context.Context, name string, asked bool, out io.Writer) error {
 	dir, err := directoryOf(name)
 	if err != nil {
 		return err
 	}
-	if !controlplane.Running(dir) {
-		if exists(dir) {
-			return fmt.Errorf("plane %q ended without cleaning up: run plane up, or plane down to remove its data", name)
-		}
-		return fmt.Errorf("plane %q does not run: start it with plane up", name)
+	switch {
+	case controlplane.Running(dir):
+		return showStatus(ctx, fmt.Sprintf("plane %q", name), dir, out)
+	case exists(dir):
+		return fmt.Errorf("plane %q ended without cleaning up: run %s, or %s to remove its data", name, call("up", name), call("down", name))
+	case asked:
+		return fmt.Errorf("plane %q does not run: start it with %s", name, call("up", name))
 	}
+	return showOthers(ctx, out)
+}
+
+// showOthers shows the planes that have no name, such as that of make run, and names those that have one.
+func showOthers(ctx context.Context, out io.Writer) error {
+	root, err := controlplane.FindRoot()
+	if err != nil {
+		return err
+	}
+	named, unnamed, err := controlplane.RunningPlanes(root)
+	if err != nil {
+		return err
+	}
+	hint := ""
+	for _, dir := range named {
+		hint += fmt.Sprintf("; plane %q runs: %s", filepath.Base(dir), call("status", filepath.Base(dir)))
+	}
+	if len(unnamed) == 0 {
+		return fmt.Errorf("plane %q does not run: start it with %s%s", defaultName, call("up", defaultName), hint)
+	}
+	var errs []error
+	for i, dir := range unnamed {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		errs = append(errs, showStatus(ctx, "plane without a name (of make run, or of a test)", dir, out))
+	}
+	return errors.Join(errs...)
+}
+
+func showStatus(ctx context.Context, title, dir string, out io.Writer) error {
 	state, err := controlplane.ReadState(dir)
 	if err != nil {
 		return fmt.Errorf("%w; the plane is just starting: try again", err)
@@ -45,7 +82,7 @@ func runStatus(ctx context.Context, name string, out io.Writer) error {
 	if !state.Ready {
 		readiness = "starting"
 	}
-	fmt.Fprintf(out, "plane %q: %s, process %d, up %s\n\n", name, readiness, state.PID, time.Since(state.Started).Round(time.Second))
+	fmt.Fprintf(out, "%s: %s, process %d, up %s\n\n", title, readiness, state.PID, time.Since(state.Started).Round(time.Second))
 	sick := printParts(ctx, out, state)
 	fmt.Fprintf(out, "\naudit log: %s\n", state.AuditLog)
 	printUsage(out, state.Kubeconfig, state.Kubectl)

@@ -172,11 +172,11 @@ func (u *up) alreadyRuns(ctx context.Context, dir string, out io.Writer) error {
 			return u.copyKubeconfig(state.Kubeconfig)
 		}
 		if !controlplane.Running(dir) {
-			return fmt.Errorf("plane %q was just starting, and failed: run plane up again", u.name)
+			return fmt.Errorf("plane %q was just starting, and failed: run %s again", u.name, call("up", u.name))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("plane %q has been starting for long: end it with plane down --name %s", u.name, u.name)
+			return fmt.Errorf("plane %q has been starting for long: end it with %s", u.name, call("down", u.name))
 		case <-ticks.C:
 		}
 	}

@@ -28,6 +28,7 @@ type applier struct {
 	*diffOptions
 
 	client    dynamic.Interface
+	guide     fieldGuide
 	namespace string
 	resources map[string]string // plural by group and kind
 }
@@ -41,6 +42,9 @@ func (o *diffOptions) applier() (*applier, error) {
 	if a.namespace, err = o.inNamespace(); err != nil {
 		return nil, err
 	}
+	if a.guide, err = newFieldGuide(); err != nil {
+		return nil, err
+	}
 	if a.client, err = dynamic.NewForConfig(restConfig); err != nil {
 		return nil, unreachable(err)
 	}
@@ -51,31 +55,37 @@ func (o *diffOptions) applier() (*applier, error) {
 	return a, err
 }
 
-func (a *applier) input(ctx context.Context, in input) (text string, foreign int, err error) {
+func (a *applier) input(ctx context.Context, in input) (text string, found contents, err error) {
 	reader := newManifestReader()
 	var failures []error
 	var all strings.Builder
-	for _, d := range split(in.text) {
-		ours, others, err := reader.objects(d)
-		foreign += others
+	for _, d := range in.documents {
+		inside, err := reader.read(d)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: document %d: %w", in.name, d.number, err))
 		}
-		for _, m := range ours {
-			text, err := a.difference(ctx, m.raw)
+		for _, m := range inside.ours {
+			text, err := a.difference(ctx, m)
 			if err != nil {
 				failures = append(failures, fmt.Errorf("%s: document %d: %w", in.name, d.number, err))
 			}
 			all.WriteString(text)
 		}
+		found.foreign += inside.foreign
+		for _, hint := range inside.hints {
+			found.hints = append(found.hints, fmt.Sprintf("%s: document %d: %s", in.name, d.number, hint))
+		}
 	}
-	return all.String(), foreign, errors.Join(failures...)
+	return all.String(), found, errors.Join(failures...)
 }
 
 // difference compares the object on the server with what it would be.
-func (a *applier) difference(ctx context.Context, manifest []byte) (string, error) {
+func (a *applier) difference(ctx context.Context, m manifest) (string, error) {
+	if m.unknown != "" {
+		return "", errors.New(m.unknown)
+	}
 	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(manifest); err != nil {
+	if err := object.UnmarshalJSON(m.raw); err != nil {
 		return "", err
 	}
 	if object.GetNamespace() == "" {
@@ -87,6 +97,9 @@ func (a *applier) difference(ctx context.Context, manifest []byte) (string, erro
 	if resource.Resource == "" {
 		return "", fmt.Errorf("%s: no such kind in %s", what, kind.Group)
 	}
+	if err := a.duplicates(m); err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
 	live, err := a.client.Resource(resource).Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		live, err = nil, nil
@@ -95,8 +108,12 @@ func (a *applier) difference(ctx context.Context, manifest []byte) (string, erro
 		return "", fmt.Errorf("reading %s: %w", what, err)
 	}
 	merged, err := a.apply(ctx, resource, live, object)
+	if unserved(err) && a.in != kind.Version {
+		return "", fmt.Errorf("%s: the cluster does not serve %s: convert the manifest to %s/%s; workloadctl check says at which step the definitions are",
+			what, kind.GroupVersion(), kind.Group, a.in)
+	}
 	if err != nil {
-		return "", fmt.Errorf("applying %s: %w", what, err)
+		return "", fmt.Errorf("applying %s: %w", what, a.explained(kind, err))
 	}
 	before, err := a.shown(live)
 	if err != nil {
@@ -110,18 +127,47 @@ func (a *applier) difference(ctx context.Context, manifest []byte) (string, erro
 	return unified.Diff("live "+version+" "+what, "merged "+version+" "+what, before, after), nil
 }
 
+// duplicates are fields that come twice. The cluster would not notice, since it does not get the text of the manifest.
+func (a *applier) duplicates(m manifest) error {
+	var failures []error
+	for _, one := range m.repeated {
+		failures = append(failures, fmt.Errorf("%s (line %d)", duplicateField(one.path), one.line))
+	}
+	mistakes, _ := a.guide.Mistakes(m.raw) // the cluster judges what else is wrong
+	for _, text := range mistakes {
+		if kind, _ := mistake(text); kind == duplicateWord {
+			failures = append(failures, errors.New(text))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// explained adds to the refusal of an unknown field what was probably meant. That of a patch has the whole object before it.
+func (a *applier) explained(kind schema.GroupVersionKind, err error) error {
+	text := err.Error()
+	if at := strings.Index(text, strictError); at >= 0 {
+		text = text[at:]
+	}
+	if text = a.guide.explained(kind, text); text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}
+
+const strictError = "strict decoding error: "
+
 // apply does on the server what kubectl apply would, without a trace.
 func (a *applier) apply(ctx context.Context, resource schema.GroupVersionResource, live, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client := a.client.Resource(resource).Namespace(object.GetNamespace())
-	dry := []string{metav1.DryRunAll}
+	dry, strict := []string{metav1.DryRunAll}, metav1.FieldValidationStrict // as kubectl apply
 	text, err := object.MarshalJSON()
 	switch {
 	case err != nil:
 		return nil, err
 	case a.serverSide:
-		return client.Patch(ctx, object.GetName(), types.ApplyPatchType, text, metav1.PatchOptions{DryRun: dry, FieldManager: a.fieldManager, Force: &a.force})
+		return client.Patch(ctx, object.GetName(), types.ApplyPatchType, text, metav1.PatchOptions{DryRun: dry, FieldValidation: strict, FieldManager: a.fieldManager, Force: &a.force})
 	case live == nil:
-		return client.Create(ctx, object, metav1.CreateOptions{DryRun: dry, FieldManager: "kubectl-client-side-apply"})
+		return client.Create(ctx, object, metav1.CreateOptions{DryRun: dry, FieldValidation: strict, FieldManager: "kubectl-client-side-apply"})
 	}
 	patch, err := threeWay(live, object)
 	if err != nil {
@@ -130,7 +176,7 @@ func (a *applier) apply(ctx context.Context, resource schema.GroupVersionResourc
 	if string(patch) == "{}" {
 		return live, nil
 	}
-	return client.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{DryRun: dry, FieldManager: "kubectl-client-side-apply"})
+	return client.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{DryRun: dry, FieldValidation: strict, FieldManager: "kubectl-client-side-apply"})
 }
 
 // threeWay is the patch of kubectl apply, but for the annotation in which kubectl remembers the manifest.

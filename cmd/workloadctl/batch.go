@@ -12,6 +12,7 @@ import (
 type batch struct {
 	*convertOptions
 	targets
+	guide fieldGuide
 
 	file               string
 	warnings, findings []finding
@@ -39,8 +40,7 @@ func (b *batch) tryConvert(d document) (document, error) {
 		}
 		return b.rendered(d, converted, nil)
 	}
-	text, line := d.content()
-	root, err := parseYAML(text, line)
+	root, err := d.parse()
 	if err != nil || !b.concerned(root.Content[0], 0) {
 		return d, err
 	}
@@ -49,8 +49,8 @@ func (b *batch) tryConvert(d document) (document, error) {
 		return d, err
 	}
 	converted, err := b.object(d, object)
-	for _, message := range repeated {
-		b.warnings = append(b.warnings, finding{File: b.file, Document: d.number, Kind: scalarText(valueOf(root.Content[0], "kind")), Message: message})
+	for _, one := range repeated {
+		b.warnings = append(b.warnings, finding{File: b.file, Document: d.number, Kind: scalarText(valueOf(root.Content[0], "kind")), Message: one.String()})
 	}
 	if err != nil || converted == nil {
 		return d, err
@@ -64,8 +64,7 @@ func withTail(d document, object []byte, root **yaml.Node) document {
 	body, tail := trailingComments(d.body)
 	shorter := d
 	shorter.body = body
-	text, line := shorter.content()
-	rest, err := parseYAML(text, line)
+	rest, err := shorter.parse()
 	if err != nil {
 		return d
 	}
@@ -92,7 +91,7 @@ func trailingComments(body []byte) (content, tail []byte) {
 
 // object returns a converted document, nil if nothing is to be changed.
 func (b *batch) object(d document, object []byte) ([]byte, error) {
-	c := converter{targets: b.targets, lastApplied: b.lastApplied, check: b.check}
+	c := converter{targets: b.targets, guide: b.guide, lastApplied: b.lastApplied, check: b.check}
 	converted, err := c.convert(object)
 	b.findings = append(b.findings, b.located(c.findings, d)...)
 	if !b.check { // else they are findings
@@ -160,12 +159,12 @@ func (b *batch) concerned(n *yaml.Node, depth int) bool {
 	}
 	apiVersion, kind := scalarText(valueOf(n, "apiVersion")), scalarText(valueOf(n, "kind"))
 	version, list := b.listOf(apiVersion, kind)
-	if version != "" || b.of(apiVersion, kind) != "" {
+	if version != "" || b.of(apiVersion, kind) != "" || b.unknownKind(apiVersion, kind) != "" || nearMiss(apiVersion, kind) != "" {
 		return true
 	}
 	items := valueOf(n, "items")
 	if !list || items == nil || items.Kind != yaml.SequenceNode {
-		return false
+		return list && items != nil
 	}
 	for _, item := range items.Content {
 		if b.concerned(item, depth+1) {

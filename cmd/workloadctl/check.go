@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -71,7 +69,7 @@ func newCheckCommand(name string) *cobra.Command {
 		Long:    checkHelp,
 		Example: fmt.Sprintf(checkExample, name),
 		Args:    noArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd, name) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
 	o.bind(flags)
@@ -94,11 +92,13 @@ func stepNames() []string {
 	return names
 }
 
-func (o *checkOptions) run(cmd *cobra.Command, name string) error {
+func (o *checkOptions) run(cmd *cobra.Command) error {
 	step, err := config.ParseStep(o.step)
 	switch {
 	case err != nil:
 		return usagef(cmd, "--step: %v", err)
+	case o.wait < 0:
+		return usagef(cmd, "--wait %s is negative", o.wait)
 	case o.output != formatTable && o.output != formatJSONName:
 		return usagef(cmd, "-o %q: use table or json", o.output)
 	}
@@ -107,12 +107,12 @@ func (o *checkOptions) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	look, err := checkup.New(checkup.Options{
-		Config: config, Namespace: o.namespace, Release: version(), Commands: checkup.Commands{Tool: name, Flags: o.given()},
+		Config: config, Namespace: o.namespace, Release: version(), Commands: o.commands(toolOf(cmd)),
 	})
 	if err != nil {
 		return unreachable(err)
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	once := look.Look
 	if o.pre {
@@ -134,7 +134,7 @@ func (o *checkOptions) until(ctx context.Context, progress io.Writer, look func(
 		if time.Now().Add(checkPoll).After(deadline) || err == nil && len(report.Findings) == 0 {
 			return report, err
 		}
-		waiting := "the cluster: " + fmt.Sprint(err)
+		waiting := "the cluster: " + fmt.Sprint(o.explain(err, "workloadctl"))
 		if err == nil {
 			waiting = fmt.Sprintf("%s: %s", report.Findings[0].Object, report.Findings[0].Problem)
 		}
@@ -183,6 +183,11 @@ func writeFindings(w io.Writer, report *checkup.Report) error {
 		return err
 	}
 	paint := painterFor(w)
+	for _, note := range report.Notes {
+		if _, err := fmt.Fprintln(w, "\nnote:", note); err != nil {
+			return err
+		}
+	}
 	for _, f := range report.Findings {
 		color := yellow
 		if f.Severity == checkup.Error {

@@ -37,6 +37,20 @@ func testCheck(c *cluster) {
 	c.staleBundle()
 	c.severalThings()
 	c.refusedMigration()
+	c.elsewhere()
+}
+
+// elsewhere: nobody is told to lead the webhooks to a namespace without an operator, nor to deploy one that runs outside of the cluster.
+func (c *cluster) elsewhere() {
+	c.t.Helper()
+	mistaken := c.run("check", "-n", "shop")
+	c.Expect(mistaken.code).To(gomega.Equal(exitUsage))
+	c.Expect(mistaken.stderr).To(gomega.ContainSubstring("there is no operator in namespace shop: the webhooks that the cluster calls are those of Service " + operator.Namespace))
+	c.kubectl("-n", operator.Namespace, "delete", "deployments", "--all")
+	report := c.check("--wait=20s") // a manager that was refused may have begun anew
+	c.Expect(report.Findings).To(gomega.BeEmpty())
+	c.Expect(report.Notes).To(gomega.ConsistOf(gomega.ContainSubstring("runs outside of the cluster: no Deployment runs it, and ")))
+	c.Expect(c.run("check").stdout).To(gomega.ContainSubstring("\nnote: the manager runs outside of the cluster: "))
 }
 
 // before looks at what stands in the way of an upgrade.

@@ -28,14 +28,15 @@ was rewritten in another version and means the same shows no difference. metadat
 and status are left out.
 
 Without --server-side it is the apply of kubectl apply -f, which compares with the manifest applied before; with it, that of kubectl
-apply --server-side -f. Documents of other kinds are passed over: kubectl diff knows them.
+apply --server-side -f. As there, fields that are unknown or come twice are errors. Objects of other groups are passed over: kubectl
+diff knows them. A kind or version that our groups do not have is an error.
 
 ` + diffExitCodes
 
 const diffExitCodes = `Exit codes:
   0  no difference
   1  differences
-  2  the command line is wrong, a manifest cannot be read or would be refused, or the cluster cannot be reached`
+  2  the command line is wrong, a file cannot be read or has no objects, a manifest would be refused, or the cluster cannot be reached`
 
 const diffExample = `  # What would kubectl apply -f webapp.yaml change?
   %[1]s diff -f webapp.yaml
@@ -80,9 +81,9 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	case o.force && !o.serverSide:
 		return usagef(cmd, "--force-conflicts needs --server-side")
 	}
-	inputs, err := readInputs(o.files, o.recursive, cmd.InOrStdin())
+	inputs, err := readManifests(cmd, o.files, o.recursive)
 	if err != nil {
-		return unreachable(err)
+		return err
 	}
 	a, err := o.applier()
 	if err != nil {
@@ -91,12 +92,15 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	var failures []error
 	var all strings.Builder
 	for _, in := range inputs {
-		text, foreign, err := a.input(cmd.Context(), in)
+		text, found, err := a.input(cmd.Context(), in)
 		if err != nil {
 			failures = append(failures, err)
 		}
-		if foreign > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s: %d objects of other kinds were passed over: see kubectl diff\n", in.name, foreign)
+		if found.foreign > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s: %d objects of other kinds were passed over: see kubectl diff\n", in.name, found.foreign)
+		}
+		for _, hint := range found.hints {
+			fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", hint)
 		}
 		all.WriteString(text)
 	}
@@ -106,7 +110,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 // end writes the differences that were found, also when something failed.
 func (o *diffOptions) end(w io.Writer, text string, failure error) error {
 	if _, err := io.WriteString(w, coloured(w, text)); err != nil {
-		return err
+		return written(err)
 	}
 	switch {
 	case failure != nil:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +45,11 @@ written out. YAML is read as kubectl reads it (yes and on are true, 0755 is 493)
 With -o, converted documents are written in that format, otherwise in the format they came in. If that makes every document
 of the output JSON, they follow each other without markers.
 
+A field that the version of a document does not have, such as a misspelt one, is converted as the operator's webhook would: in metadata
+and at the top it stays where it is, in spec it waits in an annotation and returns when the object is converted back. A warning
+on stderr names each one, what became of it, and what was probably meant. Of keys that come twice the last one counts, with a warning.
+A kind or version that a group named by --to does not have is an error.
+
 Nothing is written to stdout unless every document could be read and converted. Values that cannot be read in the other
 version are not an error: they wait in the annotation workload.example.com/unconvertible, and stderr gets a warning for each.
 What does not fit into the annotations an object may have is an error.
@@ -51,7 +57,10 @@ What does not fit into the annotations an object may have is an error.
 --check writes no objects. It reports, a line each, what would not come back if the annotations of the conversion were lost,
 and what cannot be read. With -o json each line is a JSON object.
 
-` + exitCodesHelp
+Exit codes:
+  0  done; there may be warnings
+  1  a document cannot be read or converted, or --check found something
+  2  the command line is wrong, or a file cannot be read or has no objects`
 
 const convertExample = `  # To v1, from a file or from stdin
   %[1]s convert -f webapp.yaml --to app.example.com/v1
@@ -94,15 +103,19 @@ func (o *convertOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	inputs, err := readInputs(o.files, o.recursive, cmd.InOrStdin())
+	guide, err := newFieldGuide()
+	if err != nil {
+		return err
+	}
+	inputs, err := readManifests(cmd, o.files, o.recursive)
 	if err != nil {
 		return err
 	}
 	var all stream
 	var failures []error
 	for _, in := range inputs {
-		b := batch{convertOptions: o, targets: to, file: in.name}
-		for i, d := range split(in.text) {
+		b := batch{convertOptions: o, targets: to, guide: guide, file: in.name}
+		for i, d := range in.documents {
 			all.add(b.convert(d), i == 0)
 		}
 		for _, warning := range b.warnings {
@@ -126,12 +139,12 @@ func (o *convertOptions) write(w io.Writer, all stream) error {
 			text = all.text()
 		}
 		_, err := w.Write(text)
-		return err
+		return written(err)
 	case len(all.findings) == 0:
 		return nil
 	}
 	if err := writeReport(w, all.findings, o.output); err != nil {
-		return err
+		return written(err)
 	}
 	return errFindings
 }
@@ -175,7 +188,7 @@ func readsStdin(files []string) (n int) {
 var candidateVersions = []string{"v1", "v1alpha1"}
 
 // knownVersions returns group and version of everything that can be converted to.
-func knownVersions() []string {
+var knownVersions = sync.OnceValue(func() []string {
 	var known []string
 	for _, kind := range conversion.Kinds() {
 		for _, version := range candidateVersions {
@@ -188,4 +201,4 @@ func knownVersions() []string {
 	}
 	slices.Sort(known)
 	return known
-}
+})

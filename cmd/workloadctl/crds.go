@@ -47,7 +47,12 @@ is none, it is that of the operator's webhook configuration, or names --webhook-
 The step back to R1 waits until v1 has been served for a minute. The owner references of Deployments and Pods name v1, and a
 garbage collector that has not seen the owners yet would delete what they own once v1 is gone.
 
-` + exitCodesHelp
+` + crdsExitCodes
+
+const crdsExitCodes = `Exit codes:
+  0  done
+  1  the step is refused
+  2  the command line is wrong, or the cluster cannot be reached`
 
 const crdsExample = `  # What would step R4 look like?
   %[1]s crds --step R4
@@ -108,6 +113,7 @@ func (o *crdsOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	t.commands = o.commands(toolOf(cmd))
 	return t.take(cmd.Context(), cmd.OutOrStdout(), step, crds)
 }
 
@@ -176,7 +182,7 @@ func (t *stepTaker) take(ctx context.Context, w io.Writer, step config.Step, crd
 	if err := t.rest(ctx, w, changes); err != nil {
 		return err
 	}
-	unfinished := step == config.StepR4 // its clients' managedFields entries are to be translated before the version goes
+	mixed := false
 	for _, crd := range crds {
 		change, err := t.change(ctx, step, crd)
 		if err != nil {
@@ -185,11 +191,26 @@ func (t *stepTaker) take(ctx context.Context, w io.Writer, step config.Step, crd
 		if _, err := fmt.Fprintf(w, "%s: %s\n", crd.Name, change.said); err != nil {
 			return err
 		}
-		unfinished = unfinished || change.mixed
+		mixed = mixed || change.mixed
 	}
-	if !unfinished {
-		return nil
+	if next := t.next(step, mixed); next != "" {
+		_, err := fmt.Fprintln(w, "Next:", next)
+		return err
 	}
-	_, err := fmt.Fprintln(w, "Next: workloadctl migrate run")
-	return err
+	return nil
+}
+
+// next is what to type after a step, with the direction of a migration. mixed says that objects may be stored in another version
+// than the step stores.
+func (t *stepTaker) next(step config.Step, mixed bool) string {
+	run := t.commands.Call("migrate", "run")
+	switch {
+	case step == config.StepR4:
+		return run + " (translates what clients of v1alpha1 left in metadata.managedFields to v1)"
+	case !mixed:
+		return ""
+	case step == config.StepR3:
+		return run + " (rewrites in v1 what is stored in v1alpha1)"
+	}
+	return t.commands.Call("crds", "--step", string(config.StepR3), "--apply") + " to go on, or " + run + " to go back (rewrites in v1alpha1 what is stored in v1)"
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/workload-operator/cmd/workloadctl/internal/checkup"
 	"github.com/example/workload-operator/config"
 	"github.com/example/workload-operator/config/guard"
 )
@@ -28,6 +29,8 @@ type stepTaker struct {
 	client client.Client
 	// service replaces the Service of the conversion webhook; nil keeps what there is.
 	service *apiextensionsv1.ServiceReference
+	// commands writes what to type next.
+	commands checkup.Commands
 }
 
 func newStepTaker(o *clusterOptions, service *apiextensionsv1.ServiceReference) (*stepTaker, error) {

@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/workload-operator/cmd/workloadctl/internal/checkup"
 	"github.com/example/workload-operator/config"
 )
 
@@ -98,7 +99,29 @@ func TestCRDsWithoutCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 	t.Setenv("HOME", t.TempDir())
 	got := runWith("", "crds", "--step", "R3", "--apply")
-	if got.code != exitFailure || !strings.Contains(got.stderr, "give --kubeconfig or set KUBECONFIG") || strings.Count(got.stderr, "\n") != 1 {
+	if got.code != exitUsage || !strings.Contains(got.stderr, "give one with --kubeconfig or KUBECONFIG") || strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %q", got.code, got.stderr)
+	}
+}
+
+// TestNextStep: advice after a step says in which direction a migration goes.
+func TestNextStep(t *testing.T) {
+	taker := &stepTaker{commands: checkup.Commands{Tool: "kubectl workload", Flags: []string{"--context=prod"}}}
+	for _, c := range []struct {
+		step  config.Step
+		mixed bool
+		want  string
+	}{
+		{config.StepR1, false, ""},
+		{config.StepR2, false, ""},
+		{config.StepR2, true, "kubectl workload crds --step R3 --apply --context=prod to go on, or kubectl workload migrate run --context=prod to go back (rewrites in v1alpha1 what is stored in v1)"},
+		{config.StepR3, true, "kubectl workload migrate run --context=prod (rewrites in v1 what is stored in v1alpha1)"},
+		{config.StepR3, false, ""},
+		{config.StepR4, false, "kubectl workload migrate run --context=prod (translates what clients of v1alpha1 left in metadata.managedFields to v1)"},
+		{config.StepR5, false, ""},
+	} {
+		if got := taker.next(c.step, c.mixed); got != c.want {
+			t.Errorf("%s, mixed %t: got %s", c.step, c.mixed, got)
+		}
 	}
 }

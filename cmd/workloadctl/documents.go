@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 )
 
 // document is one document of a stream. Prefix and body of all documents, in order, are the stream byte for byte.
@@ -15,7 +17,23 @@ type document struct {
 	number int    // counts from 1; 0 for what follows the last document
 	line   int    // the line of the stream the body begins on, from 1
 
-	changed bool // the body is not that of the input
+	broken  error // the body begins with JSON values, but does not go on as they do
+	changed bool  // the body is not that of the input
+}
+
+// parse reads the document as YAML.
+func (d *document) parse() (*yaml.Node, error) {
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	text, line := d.content()
+	return parseYAML(text, line)
+}
+
+// empty reports whether there is no object in a document, as kubectl sees it: a null is nothing, too.
+func (d *document) empty() bool {
+	text := string(bytes.TrimSpace(d.body))
+	return text == "" || text == "null" || text == "~"
 }
 
 var byteOrderMark = []byte("\ufeff")
@@ -101,6 +119,7 @@ func jsonValues(d document) (values []document, rest []byte) {
 	for decoder.PeekKind() != 0 {
 		value, err := decoder.ReadValue()
 		if err != nil {
+			d.broken = brokenJSON(len(values), d.body[last:], line)
 			return []document{d}, nil
 		}
 		end := int(decoder.InputOffset())
@@ -115,6 +134,15 @@ func jsonValues(d document) (values []document, rest []byte) {
 		return []document{d}, nil
 	}
 	return values, rest
+}
+
+// brokenJSON is the error for what follows n JSON values, nil if it does not look like another one.
+func brokenJSON(n int, rest []byte, line int) error {
+	value := bytes.TrimLeft(rest, jsonSpace)
+	if n == 0 || len(value) == 0 || value[0] != '{' && value[0] != '[' {
+		return nil
+	}
+	return fmt.Errorf("line %d: broken JSON, after %d values that can be read", line+bytes.Count(rest[:len(rest)-len(value)], newline), n)
 }
 
 const jsonSpace = " \t\r\n"

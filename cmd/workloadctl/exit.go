@@ -7,17 +7,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes.
+// Exit codes, the same for every verb. Help says what they mean for each.
 const (
-	exitOK      = 0
-	exitFailure = 1 // something failed, or --check found something
-	exitUsage   = 2 // the command line is wrong
+	exitOK      = 0 // done, and nothing was found
+	exitFailure = 1 // the command worked, and something was found: a difference, an invalid object, an object that cannot be converted
+	exitUsage   = 2 // the command could not do its job: wrong command line, a file that cannot be read or has no objects, no cluster
 )
-
-const exitCodesHelp = `Exit codes:
-  0  done
-  1  something failed, or --check found something
-  2  the command line is wrong`
 
 // usageError is a mistake on the command line.
 type usageError struct{ error }
@@ -57,3 +52,11 @@ func errorLines(err error) []string {
 
 // unreachable marks that nothing could be found out, which is neither a good nor a bad finding.
 func unreachable(err error) error { return usageError{err} }
+
+// written is what became of output. A verdict that cannot be written is none.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return unreachable(fmt.Errorf("writing the output: %w", err))
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,10 @@ func TestLayout(t *testing.T) {
 			"--- {apiVersion: app.example.com/v1alpha1, kind: WebApp, metadata: {}}\n",
 			"---\n{apiVersion: app.example.com/v1, kind: WebApp, metadata: {}}\n",
 		},
+		"a mark before it": {
+			"\ufeffapiVersion: app.example.com/v1alpha1\nkind: WebApp\nmetadata: {}\n",
+			"\ufeffapiVersion: app.example.com/v1\nkind: WebApp\nmetadata: {}\n",
+		},
 		"no end of line": {
 			"apiVersion: app.example.com/v1alpha1\nkind: WebApp\nmetadata: {}",
 			"apiVersion: app.example.com/v1\nkind: WebApp\nmetadata: {}\n",
@@ -91,11 +96,73 @@ func TestUnreadableKeyOfOurs(t *testing.T) {
 	}
 }
 
-// TestRepeatedMembers: JSON that names a member twice is read as everywhere, the last one counts.
+// TestRepeatedMembers: JSON that names a member twice is read as everywhere, the last one counts, and stderr says so.
 func TestRepeatedMembers(t *testing.T) {
 	in := `{"kind":"X","kind":"WebApp","apiVersion":"app.example.com/v1alpha1","metadata":{},"spec":{"scale":{"instances":1,"instances":2}}}`
-	want := `{"apiVersion":"app.example.com/v1","kind":"WebApp","metadata":{},"spec":{"replicas":2}}`
-	if diff := cmp.Diff(want, converted(t, in, "--to", "app.example.com/v1")); diff != "" {
+	want := outcome{
+		stdout: `{"apiVersion":"app.example.com/v1","kind":"WebApp","metadata":{},"spec":{"replicas":2}}`,
+		stderr: "Warning: stdin: document 1: WebApp: duplicate field \"kind\"; the last one counts\n" +
+			"Warning: stdin: document 1: WebApp: duplicate field \"spec.scale.instances\"; the last one counts\n",
+	}
+	if diff := cmp.Diff(want, runWith(in, "convert", "-f", "-", "--to", "app.example.com/v1"), cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestFullDisk: what cannot be written is neither good nor bad.
+func TestFullDisk(t *testing.T) {
+	for _, args := range [][]string{{"convert", "-f", "-", "--to", bothDown}, {"convert", "-f", "-", "--to", bothDown, "--check"}, {"validate", "-f", "-"}, {"explain-rules"}} {
+		var stderr strings.Builder
+		code := execute(append([]string{"workloadctl"}, args...), strings.NewReader(typo+"replica: 3}}"), fullDisk{}, &stderr)
+		if code != exitUsage || !strings.HasSuffix(stderr.String(), "Error: writing the output: no space left\n") {
+			t.Errorf("%v: exit code %d, %s", args, code, &stderr)
+		}
+	}
+}
+
+// manifestVerbs read manifests. diff reads them before it looks for a cluster.
+var manifestVerbs = map[string][]string{
+	"convert": {"convert", "--to", bothUp}, "convert --check": {"convert", "--check", "--to", bothUp}, "validate": {"validate"}, "diff": {"diff", "--kubeconfig", "none"},
+}
+
+// TestNoManifests: what is not there, cannot be read or has no objects is no finding, whatever the verb.
+func TestNoManifests(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for file, content := range map[string]string{
+		"empty.yaml": "", "comments.yaml": "# nothing\n---\n# here\n", "null.yaml": "---\n~\n---\nnull\n", "utf16.yaml": "\xff\xfek\x00", "folder/notes.txt": "a: b",
+		"folders/none.yaml/empty": "", "blank/a.yaml": "\n", "blank/b.json": " ",
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		"gone.yaml": "gone.yaml: no such file or directory", "folder": "folder: no file in this directory ends in .json, .yaml or .yml",
+		"folders": "folders: no file in this directory ends in .json, .yaml or .yml", "-": "no objects in stdin", "empty.yaml": "no objects in empty.yaml",
+		"comments.yaml": "no objects in comments.yaml", "null.yaml": "no objects in null.yaml", "utf16.yaml": "utf16.yaml: is UTF-16; save it as UTF-8",
+		"blank": "no objects in blank", "empty.yaml,-": "no objects in empty.yaml, stdin", "": "say",
+	} {
+		for verb, args := range manifestVerbs {
+			got := runWith("# nothing\n", append(args, "-f", file)...)
+			if got.code != exitUsage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, want) {
+				t.Errorf("%s of %q: got %+v, want %s", verb, file, got, want)
+			}
+		}
+	}
+	if got := runWith(newerManifest, "validate", "-f", "empty.yaml", "-f", "-"); got.code != exitOK || got.stderr != "Warning: empty.yaml: no objects in it\n" {
+		t.Errorf("one of two is empty: got %+v", got)
+	}
+	for name, list := range map[string]string{"of ours": "app.example.com/v1, kind: WebAppList", "of any": "v1, kind: List"} {
+		if got := runWith("{apiVersion: "+list+", items: []}", "validate", "-f", "-"); got.code != exitOK {
+			t.Errorf("an empty list %s is what a cluster without objects answers: got %+v", name, got)
+		}
 	}
 }

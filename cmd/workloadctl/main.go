@@ -15,6 +15,7 @@ func main() {
 // wrong is said on stderr, one line each.
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand(displayName(args[0]))
+	root.Annotations[toolAnnotation] = callable(args[0])
 	root.SetArgs(args[1:])
 	root.SetIn(stdin)
 	root.SetOut(stdout)

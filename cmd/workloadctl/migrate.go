@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,8 +75,9 @@ func newMigrateCommand(name string) *cobra.Command {
 	return root
 }
 
-const migrateLegend = `Of the OBJECTS, REWRITTEN are those whose stored form changed, UNCHANGED those that were stored so already, and MOVED those
-that somebody else wrote or deleted meanwhile, which stores them anew as well.`
+const migrateLegend = `Of the OBJECTS, REWRITTEN are those whose stored form changed: the version that they are stored in, or that which
+metadata.managedFields names for what a client wrote through it. UNCHANGED were stored so already, and MOVED are those that somebody else
+wrote or deleted meanwhile, which stores them anew as well.`
 
 // migrateVerb does its work for the definitions named.
 type migrateVerb func(o *migrateOptions, ctx context.Context, cmd *cobra.Command, crds []string) error
@@ -90,21 +89,21 @@ func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
 		Short: short,
 		Long:  short + ".\n\n" + migrateLegend + "\n\n" + migrateExitCodes,
 		RunE: func(cmd *cobra.Command, kinds []string) error {
-			if o.output != formatTable && o.output != formatJSONName {
-				return usagef(cmd, "-o %q: use table or json", o.output)
+			if err := o.check(cmd); err != nil {
+				return err
 			}
 			crds, err := definitionsOf(kinds)
 			if err != nil {
 				return usagef(cmd, "%v", err)
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			if o.timeout > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, o.timeout)
 				defer cancel()
 			}
-			return do(o, ctx, cmd, crds)
+			return inTime(ctx, do(o, ctx, cmd, crds))
 		},
 	}
 	flags := cmd.Flags()
@@ -128,6 +127,39 @@ func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
 		flags.StringVar(&o.to, "to", "v1alpha1", "version to store")
 	}
 	return cmd
+}
+
+// check refuses flags that make no sense. Flags that a verb does not have are zero.
+func (o *migrateOptions) check(cmd *cobra.Command) error {
+	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
+	switch {
+	case has("output") && o.output != formatTable && o.output != formatJSONName:
+		return usagef(cmd, "-o %q: use table or json", o.output)
+	case o.timeout < 0:
+		return usagef(cmd, "--timeout %s is negative", o.timeout)
+	case has("qps") && o.engine.QPS <= 0:
+		return usagef(cmd, "--qps %g is not positive", o.engine.QPS)
+	case has("workers") && o.engine.Workers < 1:
+		return usagef(cmd, "--workers %d is less than 1", o.engine.Workers)
+	case o.engine.SettleDelay < 0:
+		return usagef(cmd, "--settle %s is negative", o.engine.SettleDelay)
+	}
+	return nil
+}
+
+// inTime says what to do about a command that was stopped, or that took too long.
+func inTime(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return unreachable(errors.New("interrupted; the same command goes on from here"))
+	}
+	what := ""
+	if said, _, waits := strings.Cut(err.Error(), ": "+context.DeadlineExceeded.Error()); waits && strings.Contains(said, "waiting for ") {
+		what = ", " + said
+	}
+	return fmt.Errorf("not done in time%s; the same command goes on from here", what)
 }
 
 // definitionsOf names the CustomResourceDefinitions of kinds, all without any.
@@ -221,6 +253,9 @@ func (o *migrateOptions) report(ctx context.Context, cmd *cobra.Command, crds []
 		shown.end()
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", crd, err))
+			if ctx.Err() != nil {
+				break
+			}
 			continue
 		}
 		reports = append(reports, report)
@@ -242,16 +277,20 @@ func (o *migrateOptions) report(ctx context.Context, cmd *cobra.Command, crds []
 func (o *migrateOptions) connect(ctx context.Context, crds []string) (*migration.Engine, error) {
 	config, err := o.config()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	o.engine.Actor = config.UserAgent
 	engine, err := migration.New(config, o.engine)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, unreachable(err)
 	}
 	var answer apierrors.APIStatus
-	if _, err := engine.Status(ctx, crds[0]); err != nil && !errors.As(err, &answer) {
-		return nil, usageError{fmt.Errorf("the cluster at %s does not answer: %w", config.Host, err)}
+	_, err = engine.Status(ctx, crds[0])
+	switch {
+	case err != nil && !errors.As(err, &answer):
+		return nil, unreachable(fmt.Errorf("the cluster at %s does not answer: %w", config.Host, err))
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err): // an engine would wait for a while, as for an API server that just starts
+		return nil, unreachable(err)
 	}
 	return engine, nil
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +168,7 @@ func TestMigrateCommands(t *testing.T) {
 	c.must("migrate", "status")
 	c.must("crds", "--step", "R3", "--apply")
 	c.Expect(c.run("migrate", "status").code).To(gomega.Equal(exitFailure), "pending")
+	c.interrupted()
 	thaw := c.freeze("app-7")
 
 	plan := c.run("migrate", "plan", "webapp")
@@ -178,6 +183,13 @@ func TestMigrateCommands(t *testing.T) {
 	c.Expect(reports[0].Refusals[0].Name).To(gomega.Equal("app-7"))
 	c.Expect(reports[0].Rewritten).To(gomega.Equal(9))
 	c.Expect(reports[1].Trimmed).To(gomega.BeTrue(), "the other kind is not held up")
+	later := c.run("migrate", "status")
+	c.Expect(later.code).To(gomega.Equal(exitFailure))
+	c.Expect(later.stdout).To(gomega.MatchRegexp(`Incomplete to v1 by workloadctl, 1 refused +objects may be stored in v1alpha1; a migration to v1 rewrites them`))
+	c.Expect(later.stdout).To(gomega.MatchRegexp(`\nwebapps.app.example.com: refused by the latest run \(1\):\n  default/app-7: .*this object is frozen\n`))
+	refused := c.run("status", "webapp/app-7")
+	c.Expect(refused.stdout).To(gomega.MatchRegexp(`\n  was refused by the migration to v1 at .*this object is frozen\n`))
+	c.Expect(c.run("status", "webapp/app-6").stdout).NotTo(gomega.ContainSubstring("refused"))
 	for line := range strings.Lines(run.stderr) {
 		c.Expect(json.Valid([]byte(line))).To(gomega.BeTrue(), line)
 	}
@@ -190,6 +202,34 @@ func TestMigrateCommands(t *testing.T) {
 	c.Expect(err).NotTo(gomega.HaveOccurred())
 	c.Expect(stored).To(gomega.Equal([]string{"v1alpha1"}))
 	c.leave()
+}
+
+// interrupted: Ctrl-C while a run waits says so, and that nothing is lost; time that is up is a finding.
+func (c *ctl) interrupted() {
+	c.t.Helper()
+	self, err := os.Executable()
+	c.Expect(err).NotTo(gomega.HaveOccurred())
+	tool := filepath.Join(c.t.TempDir(), "workloadctl")
+	c.Expect(os.Symlink(self, tool)).To(gomega.Succeed())
+	command := exec.CommandContext(c.t.Context(), tool, "migrate", "run", "--settle=1h", "--kubeconfig", c.plane.Kubeconfig())
+	stderr, err := command.StderrPipe()
+	c.Expect(err).NotTo(gomega.HaveOccurred())
+	c.Expect(command.Start()).To(gomega.Succeed())
+	lines := bufio.NewScanner(stderr)
+	c.Expect(lines.Scan()).To(gomega.BeTrue())
+	c.Expect(lines.Text()).To(gomega.ContainSubstring("waiting for: the latest change of the definition to be 1h0m0s old"))
+	c.Expect(command.Process.Signal(os.Interrupt)).To(gomega.Succeed())
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	c.Expect(last).To(gomega.Equal("Error: interrupted; the same command goes on from here"))
+	c.Expect(command.Wait()).NotTo(gomega.Succeed())
+	c.Expect(command.ProcessState.ExitCode()).To(gomega.Equal(exitUsage))
+
+	late := c.run("migrate", "run", "--settle=1h", "--timeout=2500ms")
+	c.Expect(late.code).To(gomega.Equal(exitFailure))
+	c.Expect(late.stderr).To(gomega.MatchRegexp(`Error: not done in time, .*waiting for the latest change .* left; the same command goes on from here\n$`))
 }
 
 // leave uninstalls from where the definitions stand: one stores v1alpha1, the other v1.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/example/workload-operator/controllers/migration"
 )
 
@@ -35,11 +37,7 @@ func newDisplay(w io.Writer, output string) *display {
 // isTerminal says whether somebody watches.
 func isTerminal(w any) bool {
 	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // observe shows what changed, but not every object.

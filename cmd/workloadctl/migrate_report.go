@@ -21,7 +21,8 @@ func writeStatuses(w io.Writer, statuses []*migration.Status, output string) err
 	for _, s := range statuses {
 		latest, pending := "none", "no"
 		if r := s.Record; r != nil {
-			latest = fmt.Sprintf("%s %s to %s", r.Updated.Format(time.RFC3339), r.Phase, r.Target)
+			actor, _, _ := strings.Cut(r.Actor, "/")
+			latest = fmt.Sprintf("%s %s to %s by %s", r.Updated.Format(time.RFC3339), r.Phase, r.Target, actor)
 			if r.Refused > 0 {
 				latest += fmt.Sprintf(", %d refused", r.Refused)
 			}
@@ -31,7 +32,27 @@ func writeStatuses(w io.Writer, statuses []*migration.Status, output string) err
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.CRD, s.Target, strings.Join(s.StoredVersions, ","), latest, pending)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, s := range statuses {
+		if r := s.Record; r != nil {
+			listed := r.Refusals[:min(len(r.Refusals), shownRefusals)]
+			writeProblems(w, s.CRD+": refused by the latest run", r.Refused, listed)
+			saysWhatMends(w, r.Refused)
+		}
+	}
+	return nil
+}
+
+// shownRefusals bounds the objects that a status names.
+const shownRefusals = 20
+
+// saysWhatMends points on, below objects that were refused.
+func saysWhatMends(w io.Writer, refused int) {
+	if refused > 0 {
+		fmt.Fprintln(w, "  workloadctl check says what mends this")
+	}
 }
 
 // writeReports writes a line for each definition and, below, the objects that have a problem; or JSON.
@@ -57,12 +78,21 @@ func writeReports(w io.Writer, reports []*migration.Report, output string) error
 	}
 	for _, r := range reports {
 		writeProblems(w, r.CRD+": refused", r.Refused, r.Refusals)
-		if r.Refused > 0 && !r.Planned {
-			fmt.Fprintln(w, "  workloadctl check says what mends this")
+		if !r.Planned {
+			saysWhatMends(w, r.Refused)
+			saysOwners(w, r)
 		}
 		writeProblems(w, r.CRD+": found in another form", r.Stale, r.StaleObjects)
 	}
 	return nil
+}
+
+// saysOwners explains objects that were rewritten although they were stored in the version already. Where a whole kind is migrated,
+// that is no news.
+func saysOwners(w io.Writer, r *migration.Report) {
+	if r.Owners > 0 && !r.Trimmed {
+		fmt.Fprintf(w, "\n%s: %d rewritten because a client had written through another version: metadata.managedFields named it\n", r.CRD, r.Owners)
+	}
 }
 
 // verdict is the outcome in a few words.

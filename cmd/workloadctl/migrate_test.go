@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,8 +23,8 @@ func TestMigrateUsage(t *testing.T) {
 		"no verb of that name": {[]string{"migrate", "walk"}, `unknown command "walk" (see workloadctl migrate --help)`},
 		"no kind of that name": {[]string{"migrate", "run", "pod"}, `unknown kind "pod": use webapp or podset (see workloadctl migrate run --help)`},
 		"no such format":       {[]string{"migrate", "status", "-o", "xml"}, `-o "xml": use table or json (see workloadctl migrate status --help)`},
-		"no cluster":           {[]string{"migrate", "status", "--kubeconfig", nowhere}, "no connection to a cluster"},
-		"no cluster to leave":  {[]string{"uninstall", "--kubeconfig", nowhere}, "no connection to a cluster"},
+		"no cluster":           {[]string{"migrate", "status", "--kubeconfig", nowhere}, "no cluster to work on: there is no kubeconfig"},
+		"no cluster to leave":  {[]string{"uninstall", "--kubeconfig", nowhere}, "no cluster to work on: there is no kubeconfig"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,22 +109,67 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
+// TestStatuses: a status names what was refused, so many of them.
+func TestStatuses(t *testing.T) {
+	record := &migration.Record{Actor: "workloadctl/v1.2.3", Target: "v1", Phase: migration.PhaseIncomplete, Refused: 30, Updated: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
+	for i := range 25 {
+		record.Refusals = append(record.Refusals, migration.Problem{Namespace: "n", Name: fmt.Sprint("x", i), Reason: "frozen"})
+	}
+	var w bytes.Buffer
+	err := writeStatuses(&w, []*migration.Status{
+		{CRD: "a", Target: "v1", StoredVersions: []string{"v1alpha1", "v1"}, Pending: true, Reason: "because", Record: record},
+		{CRD: "b", Target: "v1", StoredVersions: []string{"v1"}},
+	}, formatTable)
+	want := `DEFINITION  STORAGE  STORED       LATEST RUN                                                        PENDING
+a           v1       v1alpha1,v1  2026-11-30T12:00:00Z Incomplete to v1 by workloadctl, 30 refused  because
+b           v1       v1           none                                                              no
+
+a: refused by the latest run (30):
+`
+	for i := range shownRefusals {
+		want += fmt.Sprintf("  n/x%d: frozen\n", i)
+	}
+	want += "  and 10 more\n  workloadctl check says what mends this\n"
+	if diff := cmp.Diff(want, w.String()); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestMigrateFlags: what makes no sense is refused before the cluster is asked.
+func TestMigrateFlags(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--timeout=-1s": "--timeout -1s is negative", "--qps=0": "--qps 0 is not positive", "--qps=-1": "--qps -1 is not positive",
+		"--workers=0": "--workers 0 is less than 1", "--settle=-1s": "--settle -1s is negative",
+	} {
+		if got := runWith("", "migrate", "run", flag, "--kubeconfig=/nowhere"); got.code != exitUsage || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: got %+v", flag, got)
+		}
+	}
+	if got := runWith("", "rollout", "status", "wa/x", "--timeout=-1s"); got.code != exitUsage || !strings.Contains(got.stderr, "--timeout -1s is negative") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestReports(t *testing.T) {
 	var w bytes.Buffer
 	err := writeReports(&w, []*migration.Report{
 		{CRD: "a", Target: "v1", StoredVersions: []string{"v1"}, Objects: 3, Rewritten: 3, Verified: true, Trimmed: true, Duration: 1234 * time.Millisecond},
 		{CRD: "b", Target: "v1", StoredVersions: []string{"v1alpha1", "v1"}, Objects: 9, Refused: 2, Rewritten: 7, Refusals: []migration.Problem{{Namespace: "n", Name: "x", Reason: "frozen"}}},
-		{CRD: "c", Target: "v1", StoredVersions: []string{"v1"}, Objects: 1, Rewritten: 1, Planned: true},
+		{CRD: "c", Target: "v1", StoredVersions: []string{"v1"}, Objects: 1, Rewritten: 1, Planned: true, Owners: 1},
+		{CRD: "d", Target: "v1", StoredVersions: []string{"v1"}, Objects: 2, Rewritten: 1, Unchanged: 1, Verified: true, Owners: 1},
 	}, formatTable)
 	want := `DEFINITION  TARGET  OBJECTS  REWRITTEN  UNCHANGED  MOVED  REFUSED  STORED       RESULT
 a           v1      3        3          0          0      0        v1           migrated in 1.2s
 b           v1      9        7          0          0      2        v1alpha1,v1  objects were refused: see below, then run again
 c           v1      1        -          0          0      0        v1           nobody refuses
+d           v1      2        1          1          0      0        v1           verified in 0s
 
 b: refused (2):
   n/x: frozen
   and 1 more
   workloadctl check says what mends this
+
+d: 1 rewritten because a client had written through another version: metadata.managedFields named it
 `
 	if diff := cmp.Diff(want, w.String()); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

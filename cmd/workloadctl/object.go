@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,7 @@ func (t targets) listOf(apiVersion, kind string) (version string, list bool) {
 // converter converts objects and collects what there is to say about them.
 type converter struct {
 	targets
+	guide       fieldGuide
 	lastApplied bool // convert the last-applied annotation too
 
 	check bool // find what needs the annotations of a conversion
@@ -51,6 +53,9 @@ type converter struct {
 // convert returns an object with everything in it that is to be converted. What is not comes back as the same bytes.
 func (c *converter) convert(object []byte) ([]byte, error) {
 	apiVersion, kind := stringAt(object, "apiVersion"), stringAt(object, "kind")
+	if unknown := c.unknownKind(apiVersion, kind); unknown != "" {
+		return nil, errors.New(c.prefix() + unknown)
+	}
 	if version, list := c.listOf(apiVersion, kind); list && c.lists <= maxLists {
 		c.lists++
 		defer func() { c.lists-- }()
@@ -58,6 +63,9 @@ func (c *converter) convert(object []byte) ([]byte, error) {
 	}
 	if target := c.of(apiVersion, kind); target != "" {
 		return c.convertOne(object, target)
+	}
+	if hint := nearMiss(apiVersion, kind); hint != "" {
+		c.warnings = append(c.warnings, c.findingOf(object).at("", hint))
 	}
 	return object, nil
 }
@@ -92,7 +100,12 @@ func (c *converter) prefix() string {
 // convertList converts the items of a list, and the list itself if it is one of our kinds. version is empty for a list of any
 // kinds.
 func (c *converter) convertList(list []byte, version string) ([]byte, error) {
-	if items, ok := spanAt(list, "items"); ok {
+	items, ok := spanAt(list, "items")
+	switch value := items.of(list); {
+	case !ok || string(value) == "null":
+	case value[0] != '[':
+		return nil, fmt.Errorf("%s%w", c.prefix(), errNoItems)
+	default:
 		converted, err := c.convertItems(list, items.of(list), version)
 		if err != nil {
 			return nil, err

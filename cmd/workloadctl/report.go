@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workloadv1 "github.com/example/workload-operator/apis/workload/v1"
 	"github.com/example/workload-operator/conversion"
@@ -71,9 +75,71 @@ func (c *converter) report(object []byte, result conversion.Result) {
 	if result.Malformed > 0 {
 		c.warnings = append(c.warnings, about.at("", fmt.Sprintf("has %d damaged annotations of earlier conversions; what was readable is used", result.Malformed)))
 	}
+	if !c.check { // which wants no warnings
+		c.reportMistakes(object, about, result)
+	}
 	for _, loss := range result.Lost {
 		c.lost = append(c.lost, about.at(loss.Path, loss.Reason))
 	}
+}
+
+// maxHints is for how many fields of an object there is a guess at what was meant. Who has more did not misspell them.
+const maxHints = 100
+
+// reportMistakes says what became of fields that strict decoding would refuse.
+func (c *converter) reportMistakes(object []byte, about finding, result conversion.Result) {
+	mistakes, err := c.guide.Mistakes(object)
+	if err != nil || len(mistakes) == 0 { // what cannot be decoded has no fields
+		return
+	}
+	var said differ
+	for _, q := range result.Quarantined {
+		said.reported(q.Path)
+	}
+	gvk := schema.FromAPIVersionAndKind(stringAt(object, "apiVersion"), about.Kind)
+	before, _ := decodeJSON(object) // nil if it cannot be decoded, and then nothing in it stays
+	after, _ := decodeJSON(result.Object)
+	for i, text := range mistakes {
+		kind, path := mistake(text)
+		hint := ""
+		if i < maxHints {
+			hint = c.guide.hint(gvk, path)
+		}
+		switch {
+		case said.isKnown(dotted(path)):
+		case kind == duplicateWord:
+			c.warnings = append(c.warnings, about.at("", text+"; the last one counts"))
+		case !strings.HasPrefix(path, "spec.") && reflect.DeepEqual(valueIn(before, path), valueIn(after, path)):
+			c.warnings = append(c.warnings, about.at("", text+" stays as it is"+hint))
+		default:
+			c.warnings = append(c.warnings, about.at("", text+" is kept in the annotation "+keptIn(gvk, path)+hint))
+		}
+	}
+}
+
+// keptIn is the annotation for what a version of ours cannot say.
+func keptIn(gvk schema.GroupVersionKind, path string) string {
+	if gvk.Version == candidateVersions[0] && strings.HasPrefix(path, "spec.") {
+		return workloadv1.AnnotationV1Fields
+	}
+	return workloadv1.AnnotationUnconvertible
+}
+
+// valueIn returns the value at a path as strict decoding writes it, nil if there is none.
+func valueIn(value any, path string) any {
+	for step := range strings.SplitSeq(dotted(path), ".") {
+		switch inner := value.(type) {
+		case map[string]any:
+			value = inner[step]
+		case []any:
+			if index, err := strconv.Atoi(step); err == nil && index < len(inner) {
+				value = inner[index]
+			}
+		default:
+			return nil
+		}
+	}
+	return value
 }
 
 // writeReport writes findings as text or as JSON, one line each.

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os/signal"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,6 +80,9 @@ type rolloutTarget struct {
 
 func (t *rolloutTarget) read(ctx context.Context) (*rollout.Target, error) {
 	target, err := rollout.Get(ctx, t.client, t.kind, t.key)
+	if apierrors.IsNotFound(err) && !unserved(err) && !meta.IsNoMatchError(err) {
+		return nil, unreachable(fmt.Errorf("there is no %s %s in namespace %s", t.kind, t.key.Name, t.key.Namespace))
+	}
 	if err != nil {
 		return nil, unreachable(err)
 	}
@@ -92,7 +96,7 @@ func newRolloutVerb(verb, short string, do rolloutVerb) *cobra.Command {
 		Short: short,
 		Long:  short + ".\n\n" + rolloutExitCodes,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			target, err := o.target(cmd, args)
 			if err != nil {
@@ -122,6 +126,8 @@ func (o *rolloutOptions) target(cmd *cobra.Command, args []string) (*rolloutTarg
 		return nil, err
 	case kind == "":
 		return nil, usagef(cmd, "say with KIND/NAME which object, such as webapp/my-app")
+	case o.timeout < 0:
+		return nil, usagef(cmd, "--timeout %s is negative", o.timeout)
 	case o.output != "" && o.output != formatTable && o.output != formatJSONName:
 		return nil, usagef(cmd, "-o %q: use table or json", o.output)
 	}
@@ -139,11 +145,11 @@ func (o *rolloutOptions) status(ctx context.Context, cmd *cobra.Command, t *roll
 		ctx, cancel = context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 	}
-	said := ""
+	said := "nothing was seen"
 	for {
 		target, err := t.read(ctx)
 		if ctx.Err() != nil {
-			return fmt.Errorf("not done in time: %s", said)
+			return unfinished(ctx, said)
 		}
 		if err != nil {
 			return err
@@ -162,9 +168,17 @@ func (o *rolloutOptions) status(ctx context.Context, cmd *cobra.Command, t *roll
 		select {
 		case <-time.After(rolloutPoll):
 		case <-ctx.Done():
-			return fmt.Errorf("not done in time: %s", oneLine(said))
+			return unfinished(ctx, said)
 		}
 	}
+}
+
+// unfinished says how far a rollout was when nobody waited for it any longer. Being told to stop is no finding about it.
+func unfinished(ctx context.Context, said string) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return unreachable(fmt.Errorf("interrupted; the rollout goes on: %s", oneLine(said)))
+	}
+	return fmt.Errorf("not done in time: %s", oneLine(said))
 }
 
 func (o *rolloutOptions) restart(ctx context.Context, cmd *cobra.Command, t *rolloutTarget) error {

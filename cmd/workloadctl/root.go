@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/example/workload-operator/cmd/workloadctl/internal/checkup"
 )
 
 const pluginName = "kubectl-workload"
@@ -42,7 +47,39 @@ func newRootCommand(name string) *cobra.Command {
 	root.AddCommand(newValidateCommand(name), newExplainRulesCommand(name))
 	root.AddCommand(newMigrateCommand(name), newUninstallCommand(name))
 	root.AddCommand(newCheckCommand(name), newDiffCommand(name), newStatusCommand(name), newRolloutCommand(name))
+	explainFaults(root)
 	return root
+}
+
+// toolAnnotation of the root holds how the user can call this binary again.
+const toolAnnotation = "tool"
+
+// toolOf is what printed commands begin with.
+func toolOf(cmd *cobra.Command) string {
+	root := cmd.Root()
+	return cmp.Or(root.Annotations[toolAnnotation], root.DisplayName())
+}
+
+// callable is how the user can call the binary again: by its name if the shell finds it under that, else by the path that was typed.
+func callable(binary string) string {
+	if !strings.ContainsRune(binary, filepath.Separator) {
+		return displayName(binary)
+	}
+	command, _, plugin := strings.Cut(displayName(binary), " ")
+	if plugin {
+		command = pluginName
+	}
+	found, err := exec.LookPath(command)
+	if err == nil && sameFile(found, binary) {
+		return displayName(binary)
+	}
+	return checkup.Words([]string{binary})
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 func newVersionCommand() *cobra.Command {

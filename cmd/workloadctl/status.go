@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,20 +75,25 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	trees, unseen, err := tree.Read(cmd.Context(), client, query)
+	ctx, stop := untilInterrupted(cmd.Context())
+	defer stop()
+	trees, unseen, err := tree.Read(ctx, client, query)
 	if err != nil {
 		return unreachable(err)
 	}
 	for _, what := range unseen {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: not looked at:", oneLine(what))
 	}
-	if len(trees) == 0 && name != "" {
-		return unreachable(fmt.Errorf("there is no %s in %s", args[len(args)-1], o.place(query)))
+	switch {
+	case len(trees) == 0 && name != "":
+		return unreachable(fmt.Errorf("there is no %s in %s", strings.Join(args, "/"), o.where(query)))
+	case len(trees) == 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), "There are no WebApps and PodSets in", o.where(query))
 	}
 	return o.write(cmd, trees)
 }
 
-func (o *statusOptions) place(q tree.Query) string {
+func (o *statusOptions) where(q tree.Query) string {
 	if o.allNamespaces {
 		return "any namespace"
 	}

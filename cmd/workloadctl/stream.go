@@ -59,7 +59,9 @@ func writeAfter(out *bytes.Buffer, before, d document) {
 	case onlySpace && (separator != "" || before.changed && !before.json):
 	case becameYAML: // it begins at the margin of a line
 		out.Write(bytes.TrimRight(d.prefix, " \t"))
-		endLine(out)
+		if !bytes.Equal(d.prefix, byteOrderMark) {
+			endLine(out)
+		}
 	default:
 		out.Write(d.prefix)
 	}

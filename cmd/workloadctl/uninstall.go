@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -49,9 +47,12 @@ func newUninstallCommand(name string) *cobra.Command {
 		Example: fmt.Sprintf("  %[1]s uninstall --dry-run\n  %[1]s uninstall && helm uninstall workload-operator -n workload-operator-system", name),
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
-			return o.uninstall(ctx, cmd)
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return inTime(ctx, o.uninstall(ctx, cmd))
 		},
 	}
 	flags := cmd.Flags()
@@ -119,7 +120,7 @@ func (o *uninstallOptions) prepare(ctx context.Context, cmd *cobra.Command) (*un
 	log.SetLogger(logr.Discard()) // the client of the steps would complain that there is none
 	restConfig, err := o.config()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	shown := newDisplay(cmd.ErrOrStderr(), formatTable)
 	o.engine.Observe = shown.observe

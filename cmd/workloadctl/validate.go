@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/workload-operator/config"
 	"github.com/example/workload-operator/webhooks"
@@ -28,24 +30,26 @@ type validateOptions struct {
 
 const validateHelp = `Validate manifests of WebApps and PodSets as the API server would, without a cluster.
 
-Each object gets the verdict that its creation would get from a cluster with this release of the operator: unknown fields are
-dropped, with a warning, defaults filled in, and then the schema, its CEL rules and the rules of the webhook applied. That holds
-for both versions, and fields are named in the version of the manifest. What needs a cluster is not judged: whether the
-namespace is there and whether the name is free, quotas, permissions, other admission.
+Each object gets the verdict that kubectl apply would get for its creation from a cluster with this release of the operator: fields
+that are unknown or come twice are errors (as by kubectl apply --validate=strict, its default), defaults are filled in, and then
+the schema, its CEL rules and the rules of the webhook applied. That holds for both versions, and fields are named in the
+version of the manifest. What needs a cluster is not judged: whether the namespace is there and whether the name is free,
+quotas, permissions, other admission.
 
-status is ignored, and so is metadata that the API server sets itself. An object without a namespace counts as one of
+The values in status are ignored, and so is metadata that the API server sets itself. An object without a namespace counts as one of
 "default".
 
 With --stored, an object that is found there too, by kind, namespace and name, is judged as an update of the stored one. So what
-was wrong before and did not change is not reported, and in v1alpha1 fields that only v1 has are taken from the stored object.
+was wrong before and did not change is not reported, and in v1alpha1 fields that only v1 has are taken from the stored object. Unknown
+fields of a stored object are dropped without a word, as a cluster did when it was written; those of a manifest are errors.
 
-Input is read as by convert: YAML, with any number of documents, or JSON, with any number of values, and lists. Objects of other
-kinds pass and are counted.
+Input is read as by convert: YAML, with any number of documents, or JSON, with any number of values, and lists. Objects of
+other groups pass and are counted. A kind or version that our groups do not have is an error.
 
 Exit codes:
   0  every object is valid; there may be warnings
   1  an object is invalid, or a document cannot be read
-  2  the command line is wrong, or a file cannot be read`
+  2  the command line is wrong, or a file cannot be read or has no objects`
 
 const validateExample = `  # One file, or stdin
   %[1]s validate -f webapp.yaml
@@ -91,23 +95,24 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	// A file that cannot be read is no verdict, so it has the exit code of a wrong command line.
 	stored, err := readInputs(o.stored, o.recursive, cmd.InOrStdin())
-	if err != nil {
-		return usageError{err}
+	if err == nil {
+		err = v.remember(stored)
 	}
-	inputs, err := readInputs(o.files, o.recursive, cmd.InOrStdin())
 	if err != nil {
-		return usageError{err}
+		return unreachable(err)
 	}
-	if err := v.remember(stored); err != nil {
+	inputs, err := readManifests(cmd, o.files, o.recursive)
+	if err != nil {
 		return err
 	}
 	for _, in := range inputs {
-		v.validate(cmd.Context(), in)
+		for _, hint := range v.validate(cmd.Context(), in) {
+			fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", hint)
+		}
 	}
 	if err := writeVerdicts(cmd.OutOrStdout(), v.report, o.output); err != nil {
-		return err
+		return written(err)
 	}
 	if v.report.Summary.Invalid > 0 {
 		return errFindings
@@ -119,32 +124,45 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 type validator struct {
 	manifestReader
 	offline *webhooks.Offline
+	guide   fieldGuide
 	stored  map[string][]byte // by identity
 	report  validationReport
 }
 
 func newValidator() (*validator, error) {
+	offline, err := newOffline()
+	if err != nil {
+		return nil, err
+	}
+	guide, err := newFieldGuide()
+	return &validator{
+		manifestReader: newManifestReader(), offline: offline, guide: guide,
+		stored: map[string][]byte{}, report: validationReport{Objects: []objectVerdict{}},
+	}, err
+}
+
+// newOffline compiles the rules once.
+var newOffline = sync.OnceValues(func() (*webhooks.Offline, error) {
 	crds, err := config.CRDs()
 	if err != nil {
 		return nil, err
 	}
-	offline, err := webhooks.NewOffline(crds)
-	if err != nil {
-		return nil, err
-	}
-	return &validator{manifestReader: newManifestReader(), offline: offline, stored: map[string][]byte{}, report: validationReport{Objects: []objectVerdict{}}}, nil
-}
+	return webhooks.NewOffline(crds)
+})
 
 // remember takes the objects of inputs as stored.
 func (v *validator) remember(inputs []input) error {
 	var failures []error
 	for _, in := range inputs {
-		for _, d := range split(in.text) {
-			objects, _, err := v.objects(d)
+		for _, d := range in.documents {
+			found, err := v.read(d)
 			if err != nil {
 				failures = append(failures, fmt.Errorf("%s: document %d: %w", in.name, d.number, err))
 			}
-			for _, object := range objects {
+			for _, object := range found.ours {
+				if object.unknown != "" {
+					failures = append(failures, fmt.Errorf("%s: document %d: %s", in.name, d.number, object.unknown))
+				}
 				v.stored[identityOf(object.raw)] = object.raw
 			}
 		}
@@ -162,36 +180,49 @@ func identityOf(object []byte) string {
 	return strings.Join([]string{group, stringAt(object, "kind"), namespace, stringAt(object, "metadata", "name")}, "/")
 }
 
-func (v *validator) validate(ctx context.Context, in input) {
-	for _, d := range split(in.text) {
-		if len(d.body) == 0 {
-			continue
-		}
-		objects, foreign, err := v.objects(d)
+// validate judges what is in an input, and returns hints about what is passed over.
+func (v *validator) validate(ctx context.Context, in input) (hints []string) {
+	for _, d := range in.documents {
+		found, err := v.read(d)
 		if err != nil {
 			v.report.add(unreadable(in.name, d.number, err))
 		}
-		v.report.Summary.OtherKinds += foreign
-		for _, object := range objects {
+		v.report.Summary.OtherKinds += found.foreign
+		for _, object := range found.ours {
 			v.report.add(v.judge(ctx, in.name, d.number, object))
 		}
+		for _, hint := range found.hints {
+			hints = append(hints, fmt.Sprintf("%s: document %d: %s", in.name, d.number, hint))
+		}
 	}
+	return hints
 }
 
 func (v *validator) judge(ctx context.Context, file string, document int, object manifest) objectVerdict {
-	verdict, err := v.offline.Admit(ctx, object.raw, v.stored[identityOf(object.raw)])
 	judged := objectVerdict{
 		File: file, Document: document, Item: object.item,
 		APIVersion: stringAt(object.raw, "apiVersion"), Kind: stringAt(object.raw, "kind"),
 		Namespace: stringAt(object.raw, "metadata", "namespace"), Name: nameIn(object.raw),
 	}
+	if object.unknown != "" {
+		judged.Errors = []fieldError{{Message: object.unknown}}
+		return judged
+	}
+	admission, err := v.offline.Admit(ctx, object.raw, v.stored[identityOf(object.raw)])
+	for _, one := range object.repeated {
+		judged.Errors = append(judged.Errors, fieldError{Field: one.path, Message: fmt.Sprintf("%s (line %d)", duplicateField(one.path), one.line)})
+	}
+	gvk := schema.FromAPIVersionAndKind(judged.APIVersion, judged.Kind)
+	for _, text := range admission.Mistakes {
+		judged.Errors = append(judged.Errors, v.guide.fieldError(gvk, text))
+	}
 	if err != nil {
 		judged.Errors = append(judged.Errors, fieldError{Message: err.Error()})
 	}
-	for _, one := range verdict.Errors {
+	for _, one := range admission.Errors {
 		judged.Errors = append(judged.Errors, errorOf(one))
 	}
-	judged.Warnings = append(object.repeated, verdict.Warnings...)
+	judged.Warnings = admission.Warnings
 	judged.Valid = len(judged.Errors) == 0
 	return judged
 }

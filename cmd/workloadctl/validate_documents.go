@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,9 +10,17 @@ import (
 
 // manifest is an object of ours in a document.
 type manifest struct {
-	raw      []byte   // as JSON
-	item     string   // its place in the document, if that is a list
-	repeated []string // keys that come twice in it
+	raw      []byte       // as JSON
+	item     string       // its place in the document, if that is a list
+	repeated []repetition // keys that come twice in it, if it was YAML
+	unknown  string       // why it is of no kind or version that we have
+}
+
+// contents is what a document has.
+type contents struct {
+	ours    []manifest
+	foreign int      // objects that are not ours
+	hints   []string // which of them were probably meant to be
 }
 
 // manifestReader finds the objects of ours in documents.
@@ -25,54 +34,91 @@ func newManifestReader() manifestReader {
 	return manifestReader{ours}
 }
 
-// objects returns the objects of ours in a document, and counts the others.
-func (r manifestReader) objects(d document) (ours []manifest, foreign int, err error) {
-	if len(d.body) == 0 {
-		return nil, 0, nil
+// read returns the objects in a document.
+func (r manifestReader) read(d document) (contents, error) {
+	if d.empty() {
+		return contents{}, nil
 	}
-	object, repeated := d.body, []string(nil)
+	object, repeated := d.body, []repetition(nil)
 	if !d.json {
-		text, line := d.content()
-		root, err := parseYAML(text, line)
+		root, err := d.parse()
 		if err != nil {
-			return nil, 0, err
+			return contents{}, err
 		}
 		b := batch{targets: r.targets}
 		if !b.concerned(root.Content[0], 0) {
-			return nil, 1, nil
+			apiVersion, kind := scalarText(valueOf(root.Content[0], "apiVersion")), scalarText(valueOf(root.Content[0], "kind"))
+			return contents{foreign: 1, hints: passedOver("", apiVersion, kind)}, nil
 		}
 		if object, repeated, err = toJSON(root); err != nil {
-			return nil, 0, err
+			return contents{}, err
 		}
 	}
-	ours, foreign = r.inside(object, "", 0)
-	if len(ours) > 0 {
-		ours[0].repeated = repeated
+	var found contents
+	err := r.inside(&found, object, "", 0)
+	for _, one := range repeated {
+		found.give(one)
 	}
-	return ours, foreign, nil
+	return found, err
 }
 
-// inside returns the objects of ours in an object, which is one itself or a list.
-func (r manifestReader) inside(object []byte, item string, depth int) (ours []manifest, foreign int) {
+// give hands a key that comes twice to the object that it is in. What is around the objects is for the first one.
+func (c *contents) give(one repetition) {
+	for i := range c.ours {
+		if rest, inside := strings.CutPrefix(one.path, c.ours[i].item+"."); inside && c.ours[i].item != "" {
+			one.path = rest
+			c.ours[i].repeated = append(c.ours[i].repeated, one)
+			return
+		}
+	}
+	if len(c.ours) > 0 {
+		c.ours[0].repeated = append(c.ours[0].repeated, one)
+	}
+}
+
+// passedOver says what is odd about an object that is not ours.
+func passedOver(item, apiVersion, kind string) []string {
+	hint := nearMiss(apiVersion, kind)
+	if apiVersion == "" && kind == "" {
+		hint = "no apiVersion and no kind, so it is passed over"
+	}
+	if hint == "" {
+		return nil
+	}
+	return []string{strings.TrimPrefix(item+": "+hint, ": ")}
+}
+
+var errNoItems = errors.New("items is no list")
+
+// inside finds the objects in an object, which is one itself or a list.
+func (r manifestReader) inside(found *contents, object []byte, item string, depth int) error {
 	apiVersion, kind := stringAt(object, "apiVersion"), stringAt(object, "kind")
 	version, list := r.listOf(apiVersion, kind)
+	unknown := r.unknownKind(apiVersion, kind)
 	switch {
-	case r.of(apiVersion, kind) != "":
-		return []manifest{{raw: object, item: item}}, 0
+	case unknown != "" || !list && r.of(apiVersion, kind) != "":
+		found.ours = append(found.ours, manifest{raw: object, item: item, unknown: unknown})
+		return nil
 	case !list || depth > maxLists:
-		return nil, 1
+		found.foreign++
+		found.hints = append(found.hints, passedOver(item, apiVersion, kind)...)
+		return nil
 	}
 	items, ok := spanAt(object, "items")
-	if !ok {
-		return nil, 0
+	switch value := items.of(object); {
+	case !ok || string(value) == "null":
+		return nil
+	case value[0] != '[':
+		return fmt.Errorf("%s%w", strings.TrimPrefix(item+": ", ": "), errNoItems)
 	}
 	for i, at := range elementSpans(items.of(object)) {
 		element := at.of(items.of(object))
 		if version != "" {
 			element = withIdentity(element, apiVersion, strings.TrimSuffix(kind, "List"))
 		}
-		more, others := r.inside(element, strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", item, i), "."), depth+1)
-		ours, foreign = append(ours, more...), foreign+others
+		if err := r.inside(found, element, strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", item, i), "."), depth+1); err != nil {
+			return err
+		}
 	}
-	return ours, foreign
+	return nil
 }

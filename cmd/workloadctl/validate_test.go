@@ -15,7 +15,9 @@ func TestValidateExitCodes(t *testing.T) {
 		says  string
 	}{
 		"valid":            {good, []string{"-f", "-"}, exitOK, "1 valid, 0 invalid"},
-		"nothing":          {"", []string{"-f", "-"}, exitOK, "0 valid, 0 invalid, 0 warnings"},
+		"nothing":          {"", []string{"-f", "-"}, exitUsage, "no objects in stdin"},
+		"unknown stored":   {strings.Replace(good, "WebApp", "WebAp", 1), []string{"-f", "../../config/samples", "--stored", "-"}, exitUsage, `no kind "WebAp"`},
+		"broken stored":    {"a: {{\n", []string{"-f", "../../config/samples", "--stored", "-"}, exitUsage, "stdin: document 1: line 1"},
 		"foreign":          {"kind: Other\n---\n{\"kind\": \"Another\"}\n", []string{"-f", "-"}, exitOK, "of other kinds, not judged: 2"},
 		"invalid":          {strings.Replace(good, "web:1", "Web App", 1), []string{"-f", "-"}, exitFailure, "spec.image"},
 		"unreadable":       {good + "---\na: {{\n", []string{"-f", "-"}, exitFailure, "1 valid, 1 invalid"},

@@ -71,6 +71,7 @@ func (c *cluster) testDiff() {
 	c.Expect(refused.code).To(gomega.Equal(exitUsage))
 	c.Expect(refused.stderr).To(gomega.ContainSubstring("spec.replicas"))
 	c.Expect(c.run("diff", "-f", older+".gone").code).To(gomega.Equal(exitUsage))
+	c.testStrictDiff()
 	c.Expect(c.kubectl("-n", "shop", "get", "webapp", "web", "-o", "jsonpath={.metadata.resourceVersion}")).To(gomega.Equal(version), "nothing was written")
 }
 
@@ -98,7 +99,8 @@ func (c *cluster) testStatus() {
 	c.Expect(trees[0].Worst).To(gomega.ContainSubstring("taken-svc"))
 	c.Expect(trees[2].Root.Children).To(gomega.HaveLen(2), "Pods")
 	c.Expect(c.run("status", "nobody", "-A").code).To(gomega.Equal(exitUsage))
-	c.Expect(c.run("status", "-n", "empty").code).To(gomega.Equal(exitOK))
+	c.Expect(c.run("status", "-n", "empty")).To(gomega.Equal(outcome{stderr: "There are no WebApps and PodSets in namespace empty\n"}))
+	c.Expect(c.run("status", "podset/web", "-n", "shop").stderr).To(gomega.Equal("Error: there is no podset/web in namespace shop\n"))
 }
 
 func (c *cluster) testRollout() {
@@ -124,7 +126,8 @@ func (c *cluster) testRollout() {
 	c.Expect(late.code).To(gomega.Equal(exitFailure))
 	c.Expect(late.stderr).To(gomega.ContainSubstring("not done in time"))
 	c.Expect(c.run("rollout", "restart", "webapp/web", "-n", "shop").stderr).To(gomega.ContainSubstring("is paused"))
-	c.Expect(c.run("rollout", "status", "webapp/none", "-n", "shop").code).To(gomega.Equal(exitUsage))
+	none := c.run("rollout", "status", "webapp/none", "-n", "shop")
+	c.Expect(none).To(gomega.Equal(outcome{code: exitUsage, stderr: "Error: there is no WebApp none in namespace shop\n"}))
 }
 
 // testPlugin: kubectl finds the plugin, and gives it the cluster that it works on itself.

@@ -123,7 +123,8 @@ func TestCompletionScripts(t *testing.T) {
 var clusterVerbs = [][]string{
 	{"check"}, {"check", "--pre"}, {"diff", "-f", "testdata/check-nothing/input.yaml"}, {"status"}, {"status", "webapp/x"},
 	{"rollout", "status", "webapp/x"}, {"rollout", "restart", "webapp/x"}, {"rollout", "history", "ps/x"},
-	{"migrate", "status"}, {"uninstall", "--yes"},
+	{"migrate", "status"}, {"migrate", "plan"}, {"migrate", "run"}, {"migrate", "verify"}, {"migrate", "rollback"}, {"uninstall", "--yes"},
+	{"crds", "--step", "R3", "--apply"},
 }
 
 // TestNoCluster: who could not look says 2, and nothing on stdout.

@@ -1,62 +1,56 @@
 package main
 
 import (
-	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
-// column is one of a table whose cells are wrapped to a width.
-type column struct {
-	title string
-	width int
+// plainWidth is the width where there is no terminal to ask.
+const plainWidth = 80
+
+// widthOf is the width of the terminal that is written to.
+func widthOf(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok {
+		return plainWidth
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		return plainWidth
+	}
+	return width
 }
 
-// writeWrapped writes a table that is never wider than its columns and two spaces between each. Cells that are longer go on in the
-// lines below. Words and paths are taken apart where a reader would.
-func writeWrapped(w io.Writer, columns []column, rows [][]string) error {
-	titles := make([]string, len(columns))
-	for i, c := range columns {
-		titles[i] = c.title
-	}
-	var out strings.Builder
-	for _, row := range append([][]string{titles}, rows...) {
-		cells, height := make([][]string, len(columns)), 1
-		for i, c := range columns {
-			cells[i] = wrapped(row[i], c.width)
-			height = max(height, len(cells[i]))
-		}
-		for at := range height {
-			var line strings.Builder
-			for i, c := range columns {
-				cell := ""
-				if at < len(cells[i]) {
-					cell = cells[i][at]
-				}
-				fmt.Fprintf(&line, "%-*s  ", c.width, cell)
-			}
-			out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		}
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
+// wrapWords are the lines of a text, which end only between words. A word that is longer than a line has one for itself.
+func wrapWords(text string, width int) []string {
+	return wrapped(strings.Fields(text), " ", width)
 }
 
-// wrapped are the lines of a text. A line ends after a space or a comma, or before a dot, if there is one in its second half.
-func wrapped(text string, width int) []string {
-	var lines []string
-	for utf8.RuneCountInString(text) > width {
-		runes := []rune(text)
-		cut := width
-		for i := width; i > width/2; i-- {
-			if runes[i] == '.' || runes[i-1] == ' ' || runes[i-1] == ',' {
-				cut = i
-				break
-			}
+// wrapPath are the lines of a path, which begin only with the name of a field.
+func wrapPath(path string, width int) []string {
+	return wrapped(pathPart.FindAllString(path, -1), "", width)
+}
+
+var pathPart = regexp.MustCompile(`[^.,]+[.,]*`)
+
+// wrapped puts as many parts into each line as fit.
+func wrapped(parts []string, between string, width int) (lines []string) {
+	line := ""
+	for i, part := range parts {
+		longer := line + between + part
+		switch {
+		case i == 0:
+			line = part
+		case utf8.RuneCountInString(longer) > width:
+			lines, line = append(lines, line), part
+		default:
+			line = longer
 		}
-		lines = append(lines, strings.TrimRight(string(runes[:cut]), " "))
-		text = string(runes[cut:])
 	}
-	return append(lines, text)
+	return append(lines, line)
 }

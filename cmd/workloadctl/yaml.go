@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
@@ -17,7 +18,7 @@ func parseYAML(text []byte, firstLine int) (*yaml.Node, error) {
 	var root yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	if err := decoder.Decode(&root); err != nil {
-		return nil, yamlError(err, firstLine)
+		return nil, withTabs(yamlError(err, firstLine), text)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: content after the end of the document", firstLine)
@@ -43,6 +44,16 @@ func markBareTags(n *yaml.Node, lines [][]byte) {
 		markBareTags(child, lines)
 	}
 }
+
+// withTabs adds to an error what is most often the cause of it.
+func withTabs(err error, text []byte) error {
+	if !tabIndent.Match(text) {
+		return err
+	}
+	return fmt.Errorf("%w; tabs cannot indent YAML, use spaces", err)
+}
+
+var tabIndent = regexp.MustCompile(`(?m)^ *\t+[^\s#]`)
 
 var lineInError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
@@ -70,11 +81,23 @@ type jsonWriter struct {
 	start    int                 // where the outermost of them begins in out
 	expanded int                 // bytes written for aliases before it
 	merges   int                 // mappings merged into others
-	repeated []string            // where a key comes twice in a mapping
+	path     []string            // what leads to the value being written: names with a dot before, and indexes
+	repeated []repetition        // where a key comes twice in a mapping
 }
 
-// toJSON returns a document as JSON, and the keys that come twice in a mapping, of which the last one counts.
-func toJSON(n *yaml.Node) (object []byte, repeated []string, err error) {
+// repetition is a key that comes again in a mapping. The last one counts.
+type repetition struct {
+	line int
+	path string // of the key in the document
+	name string
+}
+
+func (r repetition) String() string {
+	return fmt.Sprintf("line %d: key %q comes again; the last one counts", r.line, r.name)
+}
+
+// toJSON returns a document as JSON, and the keys that come twice in a mapping.
+func toJSON(n *yaml.Node) (object []byte, repeated []repetition, err error) {
 	w := jsonWriter{open: map[*yaml.Node]bool{}}
 	err = w.write(n)
 	return w.out, w.repeated, err
@@ -126,7 +149,7 @@ func (w *jsonWriter) writeSequence(n *yaml.Node) error {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
-		if err := w.write(element); err != nil {
+		if err := w.writeInside("["+strconv.Itoa(i)+"]", element); err != nil {
 			return err
 		}
 	}
@@ -148,12 +171,20 @@ func (w *jsonWriter) writeMapping(n *yaml.Node) error {
 			return err
 		}
 		w.out = append(w.out, ':')
-		if err := w.write(p.value); err != nil {
+		if err := w.writeInside("."+p.name, p.value); err != nil {
 			return err
 		}
 	}
 	w.out = append(w.out, '}')
 	return nil
+}
+
+// writeInside writes what is at a step inside of the value being written.
+func (w *jsonWriter) writeInside(step string, n *yaml.Node) error {
+	w.path = append(w.path, step)
+	err := w.write(n)
+	w.path = w.path[:len(w.path)-1]
+	return err
 }
 
 // pair is a key of a mapping with its value.
@@ -195,7 +226,8 @@ func (w *jsonWriter) pairsOf(n *yaml.Node) ([]pair, error) {
 			return nil, err
 		}
 		if own[name] {
-			w.repeated = append(w.repeated, fmt.Sprintf("line %d: key %q comes again; the last one counts", key.Line, name))
+			path := strings.TrimPrefix(strings.Join(w.path, "")+"."+name, ".")
+			w.repeated = append(w.repeated, repetition{line: key.Line, path: path, name: name})
 		}
 		own[name] = true
 		put(pair{name: name, key: key, value: value})

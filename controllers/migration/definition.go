@@ -2,7 +2,6 @@ package migration
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -112,13 +111,7 @@ func (d definition) changed() (time.Time, bool) {
 }
 
 // record is what the latest run left, nil if there is none that can be read.
-func (d definition) record() *Record {
-	record := &Record{}
-	if d.Annotations[AnnotationRecord] == "" || json.Unmarshal([]byte(d.Annotations[AnnotationRecord]), record) != nil {
-		return nil
-	}
-	return record
-}
+func (d definition) record() *Record { return RecordOf(d) }
 
 func (d definition) status() *Status {
 	s := &Status{CRD: d.Name, UID: d.UID, Target: d.target(), StoredVersions: d.Status.StoredVersions, Record: d.record()}
@@ -130,12 +123,13 @@ func (d definition) status() *Status {
 // pending says why a run is due, empty when none is.
 func (d definition) pending(last *Record) string {
 	if !d.trimmed() {
-		return "objects may be stored in " + strings.Join(d.Status.StoredVersions, ", ") + "; the storage version is " + d.target()
+		others := slices.DeleteFunc(slices.Clone(d.Status.StoredVersions), func(name string) bool { return name == d.target() })
+		return "objects may be stored in " + strings.Join(others, ", ") + "; a migration to " + d.target() + " rewrites them"
 	}
 	done := last != nil && last.Phase == PhaseDone && last.Target == d.target() && last.Generation == d.Generation
 	for _, v := range d.Spec.Versions {
 		if !v.Served && !done {
-			return "version " + v.Name + " is not served any more, and managedFields may still name it"
+			return "version " + v.Name + " is not served any more, and managedFields may still name it; a migration to " + d.target() + " translates them"
 		}
 	}
 	return ""

@@ -47,7 +47,7 @@ func TestDefinition(t *testing.T) {
 		"Migrated": {func(*apiextensionsv1.CustomResourceDefinition) {}, "", ""},
 		"Mixed": {func(c *apiextensionsv1.CustomResourceDefinition) {
 			c.Status.StoredVersions = []string{"v1alpha1", "v1"}
-		}, "", "may be stored in v1alpha1, v1"},
+		}, "", "may be stored in v1alpha1; a migration to v1 rewrites them"},
 		"NoStanza": {func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Conversion = nil }, "no conversion webhook", ""},
 		"None":     {func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Conversion.Strategy = "None" }, "no conversion webhook", ""},
 		"NoBundle": {func(c *apiextensionsv1.CustomResourceDefinition) {

@@ -110,8 +110,16 @@ func TestStaleObject(t *testing.T) {
 	c.Expect(r.rewrite(t.Context())).To(gomega.Succeed())
 	c.Expect(c.etcd.Put(t.Context(), former.Key, former.Value)).To(gomega.Succeed())
 
-	verified, err := c.engine(Options{}).Verify(t.Context(), crdName)
+	record := func() *Record {
+		status, err := c.engine(Options{}).Status(t.Context(), crdName)
+		c.Expect(err).NotTo(gomega.HaveOccurred())
+		return status.Record
+	}
+	latest := record()
+	c.Expect(latest).NotTo(gomega.BeNil())
+	verified, err := c.engine(Options{Actor: "verifier"}).Verify(t.Context(), crdName)
 	c.Expect(err).NotTo(gomega.HaveOccurred())
+	c.Expect(record()).To(gomega.Equal(latest), "a verification is no run")
 	c.Expect(verified.Complete() || verified.Verified || verified.Trimmed).To(gomega.BeFalse())
 	c.Expect(verified.Stale).To(gomega.Equal(1))
 	c.Expect(verified.StaleObjects[0].Name).To(gomega.Equal("app-00004"))

@@ -191,6 +191,9 @@ func TestRefused(t *testing.T) {
 	c.Expect(names(report.Refusals)).To(gomega.Equal(frozen))
 	c.Expect(report.Rewritten).To(gomega.Equal(others))
 	c.Expect(report.Verified || report.Trimmed).To(gomega.BeFalse())
+	status, err := c.engine(Options{}).Status(t.Context(), crdName)
+	c.Expect(err).NotTo(gomega.HaveOccurred())
+	c.Expect(names(status.Record.Refusals)).To(gomega.Equal(frozen), "whoever looks later is told, too")
 	c.Expect(c.storedVersions()).To(gomega.Equal([]string{"v1alpha1", "v1"}))
 	c.Expect(c.storedIn()).To(gomega.Equal(map[string]int{"v1": others, "v1alpha1": len(frozen)}))
 
@@ -200,6 +203,9 @@ func TestRefused(t *testing.T) {
 	c.Expect(report.Rewritten).To(gomega.Equal(len(frozen)))
 	c.Expect(report.Unchanged).To(gomega.Equal(others))
 	c.Expect(report.Trimmed).To(gomega.BeTrue())
+	status, err = c.engine(Options{}).Status(t.Context(), crdName)
+	c.Expect(err).NotTo(gomega.HaveOccurred())
+	c.Expect(status.Record.Refusals).To(gomega.BeEmpty())
 	for name, version := range c.resourceVersions() {
 		if touched := version != versions[name]; touched != slices.Contains(frozen, name) {
 			t.Errorf("%s: touched %t", name, touched)

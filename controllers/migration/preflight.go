@@ -103,5 +103,6 @@ func (e *Engine) settled(d definition, seen time.Time) error {
 	if left <= 0 {
 		return nil
 	}
-	return fmt.Errorf("the latest change of the definition to settle: %s left", left.Round(time.Second))
+	return fmt.Errorf("the latest change of the definition to be %s old, since API servers may write the former version until then: %s left",
+		e.options.SettleDelay, left.Round(time.Second))
 }

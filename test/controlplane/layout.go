@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,6 +50,31 @@ func planesDir(root string) string { return filepath.Join(root, ".plane") }
 
 // NamedDir is the directory of the plane that the command line calls by name.
 func NamedDir(root, name string) string { return filepath.Join(planesDir(root), name) }
+
+// LogOf is where a plane that runs in the background under a name writes what it has to say.
+func LogOf(dir string) string { return filepath.Clean(dir) + ".log" }
+
+// RunningPlanes are the directories of the planes of a repository that run: those that have a name, and those of make run and of tests.
+func RunningPlanes(root string) (named, unnamed []string, err error) {
+	find := func(pattern string) ([]string, error) {
+		locks, err := filepath.Glob(pattern)
+		var dirs []string
+		for _, lock := range locks {
+			if dir := strings.TrimSuffix(lock, ".lock"); Running(dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+		return dirs, err
+	}
+	if named, err = find(filepath.Join(planesDir(root), "*.lock")); err != nil {
+		return nil, nil, fmt.Errorf("looking for planes: %w", err)
+	}
+	named = slices.DeleteFunc(named, func(dir string) bool { return filepath.Base(dir) == "build" })
+	if unnamed, err = find(filepath.Join(planesDir(root), "run", "*.lock")); err != nil {
+		return nil, nil, fmt.Errorf("looking for planes: %w", err)
+	}
+	return named, unnamed, nil
+}
 
 // claim takes the directory of a plane for this process: it is locked, emptied and ready for use.
 // An empty dir asks for a fresh directory, made after the leftovers of dead planes were removed.

@@ -29,7 +29,9 @@ func (x Terminal) Type(ctx context.Context, line string) (stdout, stderr string,
 	command := exec.CommandContext(ctx, "bash", "-c", line)
 	command.Dir = root
 	path := filepath.Join(root, "bin") + ":" + filepath.Dir(x.Plane.Kubectl()) + ":" + os.Getenv("PATH")
-	command.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+x.Plane.Kubeconfig(), "NAMESPACE="+x.Namespace)
+	command.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+x.Plane.Kubeconfig(), "NAMESPACE="+x.Namespace,
+		// What kubectl remembers of a cluster is kept by its address, which another plane may have had before.
+		"KUBECACHEDIR="+filepath.Join(x.Plane.Scratch(), "kubectl"))
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
 	err = command.Run()

@@ -36,7 +36,7 @@ import (
 
 var (
 	objects = flag.Int("objects", 3, "objects of each kind and version on the road")
-	dwell   = flag.Duration("dwell", 200*time.Millisecond, "how long clients read and write at each step")
+	dwell   = flag.Duration("dwell", 500*time.Millisecond, "how long clients read and write at each step")
 	beat    = flag.Duration("beat", 250*time.Millisecond, "pause of each of the clients, six in a version, between two requests")
 	kills   = flag.Int("kills", 1, "how often etcd and kube-apiserver are each killed during a migration")
 	quiet   = flag.Int("quiet", 5, "objects of each kind that run while the operator is upgraded")

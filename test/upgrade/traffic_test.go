@@ -65,12 +65,7 @@ func ignoring[T any](_ T, err error) error { return err }
 func (t *traffic) loop(ctx context.Context, verb string, request func(int) error) {
 	ticker := time.NewTicker(*beat)
 	defer ticker.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for i := 0; ctx.Err() == nil; i++ {
 		err := request(i)
 		if ctx.Err() != nil {
 			return // broken off by us
@@ -80,6 +75,10 @@ func (t *traffic) loop(ctx context.Context, verb string, request func(int) error
 			t.mu.Lock()
 			t.failures[verb+": "+err.Error()]++
 			t.mu.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
 		}
 	}
 }

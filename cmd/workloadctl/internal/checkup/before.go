@@ -117,7 +117,7 @@ func (c *Checkup) judgePermissions(ctx context.Context, _ *seen, _ config.Step) 
 	user := who.Status.UserInfo.Username
 	return []Finding{{
 		ID: "installer-permission", Severity: Error, Object: "User " + user, Problem: "may not " + spell(denied) + ": an administrator has to allow it",
-		Fix: "kubectl " + words([]string{"create", "clusterrolebinding", "workload-operator-installer", "--clusterrole=cluster-admin", "--user=" + user}),
+		Fix: "kubectl " + Words([]string{"create", "clusterrolebinding", "workload-operator-installer", "--clusterrole=cluster-admin", "--user=" + user}),
 	}}, nil
 }
 
@@ -159,17 +159,17 @@ func (c *Checkup) stepFix(problem string, d *definition, step config.Step) strin
 	var fix []string
 	for _, earlier := range []config.Step{config.StepR3, config.StepR4} {
 		if strings.Contains(problem, "take step "+string(earlier)) {
-			fix = append(fix, commands.tool("crds", "--step", string(earlier), "--apply"))
+			fix = append(fix, commands.Call("crds", "--step", string(earlier), "--apply"))
 		}
 	}
 	switch {
 	case strings.Contains(problem, "migrate rollback"):
-		fix = append(fix, commands.tool("migrate", "rollback", kind))
+		fix = append(fix, commands.Call("migrate", "rollback", kind))
 	case strings.Contains(problem, "migrate run"):
-		fix = append(fix, commands.tool("migrate", "run", kind))
+		fix = append(fix, commands.Call("migrate", "run", kind))
 	}
 	if fix == nil {
-		fix = append(fix, commands.tool("crds", "--step", string(step)))
+		fix = append(fix, commands.Call("crds", "--step", string(step)))
 	}
 	return strings.Join(fix, " && ")
 }

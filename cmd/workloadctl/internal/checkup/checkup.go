@@ -71,6 +71,9 @@ func (c *Checkup) Look(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Definitions: s.summary(), Findings: []Finding{}, Unseen: unseen}
+	if s.outside != "" {
+		report.Notes = append(report.Notes, "the manager runs outside of the cluster: "+s.outside)
+	}
 	for _, judge := range judges {
 		report.Findings = append(report.Findings, judge(s, c.options.Commands)...)
 	}
@@ -102,7 +105,7 @@ func (c *Checkup) observe(ctx context.Context) (*seen, []string, error) {
 	}
 	var unseen []string
 	for _, read := range []func(context.Context, *seen) error{
-		c.readWebhooks, c.readService, c.readDeployment, c.readSecret, c.readGuard, c.readRoles, c.readMigrations, c.probe,
+		c.readWebhooks, c.readService, c.readDeployment, c.readOutside, c.readSecret, c.readGuard, c.readRoles, c.readMigrations, c.probe,
 	} {
 		if err := read(ctx, s); err != nil {
 			if ctx.Err() != nil {
@@ -110,6 +113,10 @@ func (c *Checkup) observe(ctx context.Context) (*seen, []string, error) {
 			}
 			unseen = append(unseen, oneLine(err))
 		}
+	}
+	if s.elsewhere.Name != "" && s.live == nil && s.deployment == nil && !s.deploymentHidden {
+		return nil, nil, fmt.Errorf("there is no operator in namespace %s: the webhooks that the cluster calls are those of Service %s; leave -n out, or give its namespace",
+			c.options.Namespace, s.elsewhere)
 	}
 	return s, unseen, nil
 }

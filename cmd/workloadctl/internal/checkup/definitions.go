@@ -33,7 +33,7 @@ func missing(_ *seen, c Commands, d *definition) *Finding {
 	if d.live != nil {
 		return nil
 	}
-	return &Finding{ID: "definition-missing", Severity: Error, Problem: "is not installed", Fix: c.tool("crds", "--step", string(config.StepR3), "--apply")}
+	return &Finding{ID: "definition-missing", Severity: Error, Problem: "is not installed", Fix: c.Call("crds", "--step", string(config.StepR3), "--apply")}
 }
 
 func unestablished(_ *seen, c Commands, d *definition) *Finding {
@@ -62,7 +62,7 @@ func offTheRoad(_ *seen, c Commands, d *definition) *Finding {
 	}
 	served, storage := d.served()
 	f := &Finding{
-		ID: "definition-step", Severity: Warning, Fix: c.tool("crds", "--step", string(config.StepR3), "--apply"),
+		ID: "definition-step", Severity: Warning, Fix: c.Call("crds", "--step", string(config.StepR3), "--apply"),
 		Problem: fmt.Sprintf("serves %s and stores %s, which is none of the steps R1 to R5", strings.Join(served, ", "), storage),
 	}
 	if len(served) > 1 && (d.stanza() == nil || d.live.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter) {
@@ -86,7 +86,7 @@ func misdirected(s *seen, c Commands, d *definition) *Finding {
 		f.Fix = c.kubectl("patch", "crd", d.want.Name, "--type=merge", "-p", `{"spec":{"conversion":{"webhook":{"clientConfig":{"service":{"path":"`+conversionPath+`"}}}}}}`)
 	case service.Namespace != s.service.Namespace || service.Name != s.service.Name:
 		f.Problem = fmt.Sprintf("its conversion webhook is Service %s/%s, the operator's is %s", service.Namespace, service.Name, s.service)
-		f.Fix = c.tool("crds", "--step", string(d.step), "--apply", "--webhook-service="+s.service.String())
+		f.Fix = c.Call("crds", "--step", string(d.step), "--apply", "--webhook-service="+s.service.String())
 	default:
 		return nil
 	}
@@ -104,7 +104,7 @@ func differing(s *seen, c Commands, d *definition) *Finding {
 	return &Finding{
 		ID: "definition-release", Severity: Warning,
 		Problem: "its versions are those of another release than this command line (" + s.release + "): take that of the operator, or upgrade",
-		Fix:     c.tool("crds", "--step", string(d.step)) + " | " + c.kubectl("diff", "--server-side", "--force-conflicts", "-f", "-"),
+		Fix:     c.Call("crds", "--step", string(d.step)) + " | " + c.kubectl("diff", "--server-side", "--force-conflicts", "-f", "-"),
 	}
 }
 

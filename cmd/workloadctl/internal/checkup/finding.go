@@ -42,6 +42,8 @@ type Definition struct {
 type Report struct {
 	Definitions []Definition `json:"definitions"`
 	Findings    []Finding    `json:"findings"`
+	// Notes are worth knowing, and nothing is wrong with them.
+	Notes []string `json:"notes,omitempty"`
 	// Unseen is what could not be looked at, and why, for example for want of a permission.
 	Unseen []string `json:"unseen,omitempty"`
 }
@@ -55,17 +57,18 @@ type Commands struct {
 }
 
 func (c Commands) kubectl(args ...string) string {
-	return words(append(append([]string{"kubectl"}, c.Flags...), args...))
+	return Words(append(append([]string{"kubectl"}, c.Flags...), args...))
 }
 
-func (c Commands) tool(args ...string) string {
-	return c.Tool + " " + words(append(args, c.Flags...))
+// Call is a command of this command line.
+func (c Commands) Call(args ...string) string {
+	return c.Tool + " " + Words(append(args, c.Flags...))
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// words writes arguments so that a shell reads them as they are.
-func words(args []string) string {
+// Words writes arguments so that a shell reads them as they are.
+func Words(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
 		quoted[i] = arg

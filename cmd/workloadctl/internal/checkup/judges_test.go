@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +12,9 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/google/go-cmp/cmp"
@@ -176,9 +179,110 @@ func TestRefusals(t *testing.T) {
 		t.Fatalf("got %+v", found)
 	}
 	want := `kubectl --context=prod patch validatingadmissionpolicybinding b --type=merge -p '{"spec":{"validationActions":["Warn"]}}' && sleep 5 && ` +
-		`workloadctl migrate run webapp --context=prod; kubectl --context=prod patch validatingadmissionpolicybinding b --type=merge -p '{"spec":{"validationActions":["Deny","Audit"]}}'`
+		`workloadctl migrate run webapp --context=prod; CODE=$?; ` +
+		`kubectl --context=prod patch validatingadmissionpolicybinding b --type=merge -p '{"spec":{"validationActions":["Deny","Audit"]}}' && (exit $CODE)`
 	if diff := cmp.Diff(want, found[1].Fix); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := "cannot be migrated from v1alpha1 to v1: " + refused; !strings.HasPrefix(found[1].Problem, want) {
+		t.Errorf("got %s", found[1].Problem)
+	}
+}
+
+// A fix ends as the migration in it did, and puts the policy back in any case; without the command it fails, too.
+func TestLenientRunFails(t *testing.T) {
+	dir := t.TempDir()
+	for name, script := range map[string]string{"kubectl": "echo \"$@\" >> " + dir + "/said", "sleep": ":", "good": ":", "bad": "exit 3"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tool, want := range map[string]int{"good": 0, "bad": 3, "absent": 127} {
+		command := exec.CommandContext(t.Context(), "/bin/sh", "-c", lenientRun(Commands{Tool: tool}, base(t).definitions[0], "b"))
+		command.Env = []string{"PATH=" + dir}
+		_ = command.Run() // the code is looked at below
+		said, err := os.ReadFile(filepath.Join(dir, "said"))
+		if got := command.ProcessState.ExitCode(); got != want || err != nil || !strings.HasSuffix(string(said), `{"spec":{"validationActions":["Deny"]}}`+"\n") {
+			t.Errorf("%s: code %d, %v, said\n%s", tool, got, err, said)
+		}
+	}
+}
+
+// What is advised about a migration says from which version it leads to which. At R2 that is forward, unless going back has begun.
+func TestPendingSaysWhere(t *testing.T) {
+	const forward = "workloadctl crds --step R3 --apply --context=prod && workloadctl migrate run webapp --context=prod"
+	for name, c := range map[string]struct {
+		step    config.Step
+		target  string
+		record  *migration.Record
+		problem string
+		fix     string
+	}{
+		"forward":     {config.StepR3, "v1", nil, "objects may be stored in v1alpha1; a migration to v1 rewrites them", "workloadctl migrate run webapp --context=prod"},
+		"back at R2":  {config.StepR2, "v1alpha1", nil, "take the next step, R3, and migrate to v1; or go back to v1alpha1 (workloadctl migrate rollback webapp --context=prod)", forward},
+		"R2 after R3": {config.StepR2, "v1alpha1", &migration.Record{Target: "v1", Phase: migration.PhaseDone}, "take the next step, R3", forward},
+		"a rollback":  {config.StepR2, "v1alpha1", &migration.Record{Target: "v1alpha1"}, "objects may be stored in v1; a migration to v1alpha1 rewrites them", "workloadctl migrate run webapp --context=prod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := base(t)
+			s.definitions = nil
+			s.addDefinitions(t, c.step, s.secret.Data["ca.crt"])
+			d := s.definitions[0]
+			other := map[string]string{"v1": "v1alpha1", "v1alpha1": "v1"}[c.target]
+			d.migration = &migration.Status{Target: c.target, Record: c.record, Pending: true, Reason: "objects may be stored in " + other + "; a migration to " + c.target + " rewrites them"}
+			found := judgeMigrations(s, commands)
+			if len(found) != 1 || found[0].Fix != c.fix || !strings.Contains(found[0].Problem, c.problem) {
+				t.Errorf("got %+v", found)
+			}
+		})
+	}
+}
+
+// A manager outside of the cluster needs no Deployment, and none is advised.
+func TestOutside(t *testing.T) {
+	s := base(t)
+	s.deployment, s.outside = nil, "somebody holds the Lease"
+	if found := findingsOf(s); len(found) > 0 {
+		t.Errorf("got %+v", found)
+	}
+	s.definitions[0].unreachable = errors.New("no answer")
+	if found := findingsOf(s); len(found) != 1 || found[0].ID != "webhook-unreachable" || found[0].Fix != "make run" {
+		t.Errorf("got %+v", found)
+	}
+	s = base(t)
+	s.deployment, s.live, s.secret, s.outside, s.url = nil, nil, nil, "x", "https://elsewhere/validate"
+	if found := findingsOf(s); len(found) > 0 {
+		t.Errorf("by URL: got %+v", found)
+	}
+	url := "https://elsewhere/validate"
+	webhooks := map[string]admissionv1.WebhookClientConfig{"validate-v1.webapps.app.example.com": {URL: &url}, "a.example.net": {URL: new("https://other")}}
+	if got := urlOf(webhooks); got != url {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestHolderOf(t *testing.T) {
+	lease := func(mutate func(*coordinationv1.Lease)) *coordinationv1.Lease {
+		l := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: new("vm_1"), LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: noon.Add(-10 * time.Second)},
+		}}
+		l.Name = "workload-operator.example.com"
+		mutate(l)
+		return l
+	}
+	for name, c := range map[string]struct {
+		mutate func(*coordinationv1.Lease)
+		want   string
+	}{
+		"live":          {func(*coordinationv1.Lease) {}, "vm_1"},
+		"abandoned":     {func(l *coordinationv1.Lease) { l.Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-20 * time.Second)} }, ""},
+		"given back":    {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("") }, ""},
+		"never held":    {func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }, ""},
+		"somebody else": {func(l *coordinationv1.Lease) { l.Name = "other" }, ""},
+	} {
+		if got := holderOf(lease(c.mutate), noon); got != c.want {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }
 
@@ -236,7 +340,7 @@ func TestRoles(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	if got, want := words([]string{"a-b=c", "d e", "it's", ""}), `a-b=c 'd e' 'it'\''s' ''`; got != want {
+	if got, want := Words([]string{"a-b=c", "d e", "it's", ""}), `a-b=c 'd e' 'it'\''s' ''`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,17 +71,7 @@ func (d *definition) compareAt(step config.Step) error {
 func (c *Checkup) readWebhooks(ctx context.Context, s *seen) error {
 	validating, mutating := &admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}
 	err := errors.Join(c.client.List(ctx, validating), c.client.List(ctx, mutating))
-	for i := range validating.Items {
-		if to := c.firstOf(validatingConfigs(&validating.Items[i])); to != nil && s.validating == nil {
-			s.validating, s.service = &validating.Items[i], *to
-		}
-	}
-	for i := range mutating.Items {
-		to := c.firstOf(mutatingConfigs(&mutating.Items[i]))
-		if to != nil && s.mutating == nil && (s.validating == nil || s.service == *to) {
-			s.mutating, s.service = &mutating.Items[i], *to
-		}
-	}
+	c.chooseWebhooks(s, validating.Items, mutating.Items)
 	for _, d := range s.definitions {
 		if stanza := d.stanza(); s.service.Name == "" && stanza != nil && stanza.Service != nil {
 			s.service = types.NamespacedName{Namespace: stanza.Service.Namespace, Name: stanza.Service.Name}
@@ -88,6 +80,41 @@ func (c *Checkup) readWebhooks(ctx context.Context, s *seen) error {
 	s.service.Name = cmp.Or(s.service.Name, defaultService)
 	s.service.Namespace = cmp.Or(c.options.Namespace, s.service.Namespace, defaultNamespace)
 	return wrap("reading webhook configurations", err)
+}
+
+// chooseWebhooks takes the first configurations that are the operator's.
+func (c *Checkup) chooseWebhooks(s *seen, validating []admissionv1.ValidatingWebhookConfiguration, mutating []admissionv1.MutatingWebhookConfiguration) {
+	for i := range validating {
+		webhooks := validatingConfigs(&validating[i])
+		if to := c.firstOf(webhooks); to != nil && s.validating == nil {
+			s.validating, s.service = &validating[i], *to
+		} else if url := urlOf(webhooks); url != "" && s.validating == nil {
+			s.validating, s.url = &validating[i], url
+		}
+	}
+	for i := range mutating {
+		webhooks := mutatingConfigs(&mutating[i])
+		to := c.firstOf(webhooks)
+		if to != nil && s.mutating == nil && (s.validating == nil || s.service == *to) {
+			s.mutating, s.service = &mutating[i], *to
+		} else if url := urlOf(webhooks); url != "" && s.mutating == nil {
+			s.mutating, s.url = &mutating[i], url
+		}
+	}
+	if s.validating == nil && s.mutating == nil {
+		s.elsewhere = firstAnywhere(validating)
+	}
+}
+
+// firstAnywhere is the Service of the operator that some configuration names, in whatever namespace; empty if none does.
+func firstAnywhere(configurations []admissionv1.ValidatingWebhookConfiguration) types.NamespacedName {
+	everywhere := &Checkup{}
+	for i := range configurations {
+		if to := everywhere.firstOf(validatingConfigs(&configurations[i])); to != nil {
+			return *to
+		}
+	}
+	return types.NamespacedName{}
 }
 
 // firstOf is the Service of the first webhook that is the operator's, in the namespace that was asked for; nil if there is none.
@@ -100,6 +127,16 @@ func (c *Checkup) firstOf(webhooks map[string]admissionv1.WebhookClientConfig) *
 		}
 	}
 	return nil
+}
+
+// urlOf is where the first of the operator's webhooks is that is called by URL, empty if there is none.
+func urlOf(webhooks map[string]admissionv1.WebhookClientConfig) string {
+	for _, name := range slices.Sorted(maps.Keys(webhooks)) {
+		if to := webhooks[name]; isOperators(name) && to.URL != nil {
+			return *to.URL
+		}
+	}
+	return ""
 }
 
 func validatingConfigs(configuration *admissionv1.ValidatingWebhookConfiguration) map[string]admissionv1.WebhookClientConfig {
@@ -154,6 +191,36 @@ func (c *Checkup) readDeployment(ctx context.Context, s *seen) error {
 		s.pods = append(s.pods, &pods.Items[i])
 	}
 	return wrap("listing the operator's Pods", err)
+}
+
+// readOutside finds out whether the manager runs as a process somewhere else, as make run has it: its webhooks are called by URL, or it
+// renews its Lease although no Deployment runs it.
+func (c *Checkup) readOutside(ctx context.Context, s *seen) error {
+	if s.deployment != nil || s.deploymentHidden {
+		return nil
+	}
+	if s.url != "" {
+		s.outside = "its webhooks are called at " + s.url
+		return nil
+	}
+	leases := &coordinationv1.LeaseList{}
+	err := c.client.List(ctx, leases, client.InNamespace(s.service.Namespace))
+	for i := range leases.Items {
+		if holder := holderOf(&leases.Items[i], s.now); holder != "" {
+			s.outside = fmt.Sprintf("no Deployment runs it, and %s holds the Lease %s", holder, leases.Items[i].Name)
+		}
+	}
+	return wrap("looking for the operator's Lease", err)
+}
+
+// holderOf is who renews a Lease of the operator, empty if nobody does.
+func holderOf(lease *coordinationv1.Lease, now time.Time) string {
+	spec := lease.Spec
+	if !strings.HasPrefix(lease.Name, "workload-operator") || spec.HolderIdentity == nil || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil ||
+		now.After(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds)*time.Second)) {
+		return ""
+	}
+	return *spec.HolderIdentity
 }
 
 func (c *Checkup) readSecret(ctx context.Context, s *seen) error {

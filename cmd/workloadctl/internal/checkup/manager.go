@@ -16,7 +16,7 @@ const versionLabel = "app.kubernetes.io/version"
 
 // judgeManager looks at the Deployment.
 func judgeManager(s *seen, c Commands) []Finding {
-	if s.deploymentHidden {
+	if s.deploymentHidden || s.outside != "" {
 		return nil
 	}
 	if s.deployment == nil {
@@ -58,7 +58,7 @@ func because(s *seen) string {
 // look shows why Pods are not ready. What mends that depends on what is shown.
 func look(s *seen, c Commands) string {
 	selector := "app.kubernetes.io/name=workload-operator,app.kubernetes.io/component=manager"
-	return c.kubectl("-n", s.service.Namespace, "describe", "pods", "-l", selector) + "; " +
+	return c.kubectl("-n", s.service.Namespace, "describe", "pods", "-l", selector) + " && " +
 		c.kubectl("-n", s.service.Namespace, "logs", "-l", selector, "--prefix", "--tail=20")
 }
 
@@ -115,6 +115,9 @@ func restart(s *seen, c Commands) string {
 
 // reinstall puts back what was installed, in the way in which it was, from the root of the repository.
 func reinstall(s *seen, _ Commands) string {
+	if s.outside != "" {
+		return "make run"
+	}
 	image := "REGISTRY/workload-operator:TAG"
 	if s.deployment != nil {
 		if release := helmRelease(s.deployment); release != "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/workload-operator/config"
 	"github.com/example/workload-operator/controllers/migration"
 )
 
@@ -25,14 +26,30 @@ func judgeMigrations(s *seen, c Commands) []Finding {
 		case d.plan != nil && d.plan.Refused > 0:
 			findings = append(findings, refusals(c, d)...)
 		default:
-			findings = append(findings, Finding{
-				ID: "migration-pending", Severity: Warning, Object: d.object(), Problem: "a migration is due: " + d.migration.Reason,
-				Fix: c.tool("migrate", "run", d.want.Spec.Names.Singular),
-			})
+			findings = append(findings, pending(c, d))
 		}
 	}
 	return findings
 }
+
+// pending names the direction of a migration that is due. Where the older version is stored, that is back, and meant only if it has
+// begun: otherwise somebody has yet to take the next step.
+func pending(c Commands, d *definition) Finding {
+	kind := d.want.Spec.Names.Singular
+	f := Finding{
+		ID: "migration-pending", Severity: Warning, Object: d.object(), Problem: "is to be migrated: " + d.migration.Reason,
+		Fix: c.Call("migrate", "run", kind),
+	}
+	if last := d.migration.Record; d.step == config.StepR2 && (last == nil || last.Target != d.migration.Target) {
+		f.Problem = fmt.Sprintf("objects may be stored in %s, and step R2 stores %s: take the next step, R3, and migrate to %[1]s; or go back to %[2]s (%[3]s)",
+			olderAndNewer[1], olderAndNewer[0], c.Call("migrate", "rollback", kind))
+		f.Fix = c.Call("crds", "--step", string(config.StepR3), "--apply") + " && " + f.Fix
+	}
+	return f
+}
+
+// olderAndNewer are the versions that are stored at step R2 and from R3 on.
+var olderAndNewer = [2]string{"v1alpha1", "v1"}
 
 // refusals has a finding for each policy binding, and one for all that was refused by others.
 func refusals(c Commands, d *definition) []Finding {
@@ -49,8 +66,8 @@ func refusals(c Commands, d *definition) []Finding {
 		problems := byBinding[binding]
 		f := Finding{
 			ID: "migration-refused", Severity: Error, Object: d.want.Spec.Names.Kind + " " + listed(problems),
-			Problem: fmt.Sprintf("cannot be migrated to %s: %s", d.migration.Target, problems[0].Reason),
-			Fix:     c.tool("migrate", "plan", d.want.Spec.Names.Singular),
+			Problem: fmt.Sprintf("cannot be migrated from %s to %s: %s", fromOf(d), d.migration.Target, problems[0].Reason),
+			Fix:     c.Call("migrate", "plan", d.want.Spec.Names.Singular),
 		}
 		if binding != "" {
 			f.Problem += "; change the object or the policy, or let the policy only warn while migrating:"
@@ -61,8 +78,19 @@ func refusals(c Commands, d *definition) []Finding {
 	return findings
 }
 
-// lenientRun migrates while the binding only warns, and then puts back what the binding did, whatever came of it. API servers
-// take some seconds to notice a change of a binding.
+// fromOf are the versions that a migration leaves behind.
+func fromOf(d *definition) string {
+	var from []string
+	for _, version := range d.live.Spec.Versions {
+		if version.Name != d.migration.Target {
+			from = append(from, version.Name)
+		}
+	}
+	return strings.Join(from, ", ")
+}
+
+// lenientRun migrates while the binding only warns, and then puts back what the binding did, whatever came of it; it ends as the
+// migration did. API servers take some seconds to notice a change of a binding.
 func lenientRun(c Commands, d *definition, binding string) string {
 	actions := func(names []string) string {
 		return c.kubectl("patch", "validatingadmissionpolicybinding", binding, "--type=merge", "-p", `{"spec":{"validationActions":["`+strings.Join(names, `","`)+`"]}}`)
@@ -71,7 +99,8 @@ func lenientRun(c Commands, d *definition, binding string) string {
 	if len(former) == 0 {
 		former = []string{"Deny"}
 	}
-	return actions([]string{"Warn"}) + " && sleep 5 && " + c.tool("migrate", "run", d.want.Spec.Names.Singular) + "; " + actions(former)
+	return actions([]string{"Warn"}) + " && sleep 5 && " + c.Call("migrate", "run", d.want.Spec.Names.Singular) + "; CODE=$?; " +
+		actions(former) + " && (exit $CODE)"
 }
 
 func listed(problems []migration.Problem) string {

@@ -24,6 +24,8 @@ type seen struct {
 	// service is the Service of the webhooks. live is nil if there is none of that name.
 	service types.NamespacedName
 	live    *corev1.Service
+	// elsewhere is the Service of webhooks in another namespace than was asked for, where that has none.
+	elsewhere types.NamespacedName
 
 	validating *admissionv1.ValidatingWebhookConfiguration
 	mutating   *admissionv1.MutatingWebhookConfiguration
@@ -37,6 +39,10 @@ type seen struct {
 	// deploymentHidden says that it is unknown whether there is a Deployment.
 	deploymentHidden bool
 	pods             []*corev1.Pod
+
+	// outside says why the manager is taken to run outside of the cluster, empty if it is not. url is where its webhooks are called then,
+	// if that is not through the Service.
+	outside, url string
 
 	denied []deniedRole
 	// guarded says that the guard is in force.

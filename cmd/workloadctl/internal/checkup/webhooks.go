@@ -50,7 +50,7 @@ func judgeWebhooks(s *seen, c Commands) []Finding {
 		}
 	}
 	findings := append(judgeConfiguration(s, c, validating), judgeConfiguration(s, c, mutating)...)
-	if s.live == nil {
+	if s.live == nil && s.url == "" {
 		f := Finding{ID: "service-missing", Severity: Error, Object: "Service " + s.service.String(), Problem: "does not exist, so that no webhook can be called", Fix: reinstall(s, c)}
 		if s.deployment != nil {
 			f.Fix = c.kubectl("-n", s.service.Namespace, "expose", "deployment", s.deployment.Name, "--name="+s.service.Name, "--port=443", "--target-port=webhook")

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -10,11 +11,14 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
 	batchv1 "github.com/example/workload-operator/apis/batch/v1"
+	"github.com/example/workload-operator/controllers/migration"
 )
 
 // Query says which objects to look for.
@@ -45,7 +49,44 @@ func Read(ctx context.Context, c client.Reader, q Query) (trees []*Tree, unseen 
 		}
 		trees = append(trees, grow(s, parts[namespace]))
 	}
-	return trees, unseen, nil
+	return trees, unseen, refusedOf(ctx, c, subjects, trees)
+}
+
+// definitions of the kinds.
+var definitions = map[string]string{"WebApp": "webapps.app.example.com", "PodSet": "podsets.batch.example.com"}
+
+// refusedOf notes which objects the latest migration left behind. Whoever may not read the definitions is not told so each time: to
+// migrate is not for them to do.
+func refusedOf(ctx context.Context, c client.Reader, subjects []Subject, trees []*Tree) error {
+	records := map[string]*migration.Record{}
+	for i, s := range subjects {
+		record, read := records[s.Kind]
+		if !read {
+			crd := &metav1.PartialObjectMetadata{}
+			crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+			err := c.Get(ctx, client.ObjectKey{Name: definitions[s.Kind]}, crd)
+			if err != nil && !apierrors.IsForbidden(err) {
+				return fmt.Errorf("reading the record of the latest migration of %ss: %w", s.Kind, err)
+			}
+			record = migration.RecordOf(crd)
+			records[s.Kind] = record
+		}
+		trees[i].Refused = refused(s.Object, record)
+	}
+	return nil
+}
+
+// refused is what the record of a migration says about an object, by UID: one that was made anew is another one.
+func refused(object client.Object, record *migration.Record) string {
+	if record == nil {
+		return ""
+	}
+	for _, p := range record.Refusals {
+		if p.UID == object.GetUID() {
+			return fmt.Sprintf("was refused by the migration to %s at %s: %s", record.Target, record.Updated.Format(time.RFC3339), p.Reason)
+		}
+	}
+	return ""
 }
 
 func find(ctx context.Context, c client.Reader, q Query) ([]Subject, error) {

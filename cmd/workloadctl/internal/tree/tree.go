@@ -51,7 +51,9 @@ type Tree struct {
 	// Ready says that the object has what it asks for, of its present generation.
 	Ready bool `json:"ready"`
 	// Worst is why it is not, or what is wrong nevertheless. Empty if nothing is.
-	Worst      string             `json:"worst,omitempty"`
+	Worst string `json:"worst,omitempty"`
+	// Refused is why the latest migration of the kind left the object behind. Empty if it did not.
+	Refused    string             `json:"refusedByMigration,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	Events     []Event            `json:"events,omitempty"`
 }

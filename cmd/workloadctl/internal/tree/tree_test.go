@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1 "github.com/example/workload-operator/apis/app/v1"
+	"github.com/example/workload-operator/controllers/migration"
 )
 
 var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -115,5 +116,28 @@ func TestWorst(t *testing.T) {
 				t.Errorf("%s: got ready %t, %q", c.reason, got.Ready, got.Worst)
 			}
 		})
+	}
+}
+
+// TestRefused: an object says that a migration left it behind; one made anew by the same name was not there.
+func TestRefused(t *testing.T) {
+	record := &migration.Record{Target: "v1", Updated: noon, Refusals: []migration.Problem{{Namespace: "shop", Name: "web", UID: "web", Reason: "frozen by a policy"}}}
+	s, p := base()
+	if got := refused(s.Object, nil); got != "" {
+		t.Errorf("without a record: %s", got)
+	}
+	const want = "was refused by the migration to v1 at 2026-11-30T12:00:00Z: frozen by a policy"
+	if got := refused(s.Object, record); got != want {
+		t.Errorf("got %s", got)
+	}
+	tree := grow(s, p)
+	tree.Refused = want
+	var out strings.Builder
+	if err := Write(&out, tree, noon, func(_ bool, text string) string { return text }); err != nil || !strings.Contains(out.String(), "\n  "+want+"\n|- ") {
+		t.Errorf("%v: got %s", err, out.String())
+	}
+	s.Object.SetUID("anew")
+	if got := refused(s.Object, record); got != "" {
+		t.Errorf("another object: %s", got)
 	}
 }

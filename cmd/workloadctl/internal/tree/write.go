@@ -23,6 +23,9 @@ func Write(w io.Writer, t *Tree, now time.Time, paint Painter) error {
 	if t.Worst != "" {
 		fmt.Fprintf(&out, "  %s\n", paint(false, t.Worst))
 	}
+	if t.Refused != "" {
+		fmt.Fprintf(&out, "  %s\n", paint(false, t.Refused))
+	}
 	branches(&out, t.Root.Children, "", paint)
 	if len(t.Conditions) > 0 {
 		out.WriteString("Conditions:\n")
