@@ -17,13 +17,14 @@ KUBECTL ?= $(shell command -v kubectl || echo .plane/bin/kubectl)
 IMG      ?= workload-operator:dev
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # All packages, those that take longest first: none is left running alone at the end.
-PKG      ?= ./test/upgrade ./controllers/... ./conversion/... ./test/... ./...
+PKG      ?= ./test/upgrade ./test/helm ./controllers/... ./cmd/workloadctl ./webhooks/... ./test/... ./...
 # How long make test looks for new inputs with each fuzz target of FUZZ. Go compiles all that a target imports once more for it, so
 # by default it is the targets of conversion, which import little; make test FUZZ="$(MORE_FUZZ)" takes the others. The
 # committed inputs are part of every run.
 FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,5s)
 FUZZ     ?= conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler
 MORE_FUZZ = webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
+BENCHES   = ./controllers/webapp ./webhooks ./test/bench/...
 # Test binaries without tables for debuggers are linked in two thirds of the time; there are fifty.
 LEAN      = -ldflags='-s -w'
 PLATFORM ?= linux/$(shell go env GOARCH)
@@ -83,8 +84,10 @@ test: build ## Run all tests (or those in PKG), the tour of make run among them;
 	@[ '$(FUZZTIME)' = 0s ] || for target in $(FUZZ); do echo "fuzzing $$target for $(FUZZTIME)"; \
 	  go test $(LEAN) -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime '$(FUZZTIME)' "./$${target%:*}"; done
 
-bench: build ## Run the benchmarks, one package after the other; each prints its ratio to a named peer
-	go test -p 1 -timeout 60m -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PKG)
+bench: build ## Run the benchmarks (or those in PKG), each beside a named peer; OUT=FILE keeps what they print, with date and machine
+	@{ echo "$$(date -u +'%F %R UTC'), $$(getconf _NPROCESSORS_ONLN) processors, $$(uname -srm), $$(go version | cut -d' ' -f3), $(VERSION)"; \
+	  go test -p 1 -timeout 90m -run '^$$' -bench . -benchmem $(TESTFLAGS) $(if $(filter command,$(origin PKG)),$(PKG),$(BENCHES)); } \
+	  2>&1 | tee $(if $(OUT),'$(OUT)')
 
 run: build ## Start a plane, the operator and a tour of it; CLUSTER=current uses the current kubeconfig, ARGS=--once ends after the tour
 	@exec bin/plane run $(if $(CLUSTER),--cluster=$(CLUSTER)) $(ARGS)

@@ -182,7 +182,15 @@ func TestColour(t *testing.T) {
 	if got := painterFor(&bytes.Buffer{})(red, "x"); got != "x" {
 		t.Errorf("a file gets %q", got)
 	}
-	terminal, err := os.OpenFile("/dev/null", os.O_WRONLY, 0) // a character device, as a terminal is
+	nothing, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nothing.Close()
+	if got := painterFor(nothing)(red, "x"); got != "x" {
+		t.Errorf("%s gets %q", os.DevNull, got)
+	}
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0) // a new one
 	if err != nil {
 		t.Fatal(err)
 	}
