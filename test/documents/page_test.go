@@ -19,10 +19,7 @@ func code(p pages.Page) []string {
 	for _, command := range p.Commands() {
 		all = append(all, command.Line)
 	}
-	for _, code := range inline.FindAllStringSubmatch(p.Prose(), -1) {
-		all = append(all, code[1])
-	}
-	return all
+	return append(all, p.Code()...)
 }
 
 // anchorsOf are the places of a page that a link can name, made of its headings as GitHub and most renderers make them.

@@ -70,21 +70,23 @@ func (c *cluster) storedVersions(name string) []string {
 	return crd.Status.StoredVersions
 }
 
-// absent are the commands that ask what the plane does not have, and how far they come: kubelets, which would run containers and have logs
-// of them, and a metrics server.
+// absent are the commands that ask what the plane does not have, and how far they come. It has no kubelets, which would run containers and
+// have logs of them, and no metrics server.
 var absent = map[*regexp.Regexp]string{
 	regexp.MustCompile(`kubectl (-n \S+ )?logs\b`): `dial tcp|connection refused|container .* is not available`,
 	regexp.MustCompile(`kubectl (-n \S+ )?top\b`):  `Metrics API not available`,
 	regexp.MustCompile(`:8081/proxy/readyz`):       `Error from server \([^N]|error trying to reach`,
+	// Nor the kinds of others, with which test/helm installs.
+	regexp.MustCompile(`describe certificate$|-f config/monitoring/rules.yaml$`): `doesn't have a resource type|no matches for kind`,
 }
 
-// TestPages types what pages tell the reader to type on a cluster where the operator works, up to the first pipe: each command is accepted
-// and finds what it names.
+// TestPages types what pages tell the reader to type on a cluster where the operator works, up to the first pipe, and also what they say in
+// a sentence: each command is accepted and finds what it names.
 func TestPages(t *testing.T) {
 	c := connect(t)
 	for _, kind := range []string{"app.example.com/v1 WebApp", "batch.example.com/v1 PodSet"} {
 		version, kind, _ := strings.Cut(kind, " ")
-		for _, name := range []string{"web", "my-app"} {
+		for _, name := range []string{"web", "my-app", "shop"} {
 			c.must(`{"apiVersion": "`+version+`", "kind": "`+kind+`", "metadata": {"name": "`+name+`"}, "spec": {"image": "nginx:1"}}`, "apply", "-f", "-")
 		}
 	}
@@ -107,11 +109,22 @@ func TestPages(t *testing.T) {
 		}
 		t.Log(page.Path, len(ran))
 	}
+	c.must("", "create", "namespace", "monitoring")
+	for _, page := range pages.All(t) {
+		for _, code := range page.Code() {
+			if whole.MatchString(code) {
+				c.accepted(page.Path, place.Replace(code))
+			}
+		}
+	}
 	// The last command of docs/migration.md goes back.
 	for _, line := range []string{"workloadctl crds --step R3 --apply", "workloadctl migrate run --settle 1s"} {
 		c.accepted("afterwards", line)
 	}
 }
+
+// whole matches what stands in a sentence and is a whole command for kubectl, rather than the name of one.
+var whole = regexp.MustCompile(`^kubectl( [^\s\\]\S*){3,}$`)
 
 // accepted types a command, which must succeed, or fail for what the plane does not have and nothing else.
 func (c *cluster) accepted(page, line string) {

@@ -35,6 +35,7 @@ type Command struct {
 var (
 	fence    = regexp.MustCompile("(?ms)^ *```([a-z]*)\n(.*?)^ *```$")
 	headings = regexp.MustCompile(`(?m)^(#+) (.*)$`)
+	inline   = regexp.MustCompile("`([^`]+)`")
 	comment  = regexp.MustCompile(`(^|\s+)# .*$`)
 )
 
@@ -103,6 +104,15 @@ func (p Page) Parts() []Page {
 
 // Prose is the page without its fenced blocks.
 func (p Page) Prose() string { return fence.ReplaceAllString(p.Text, "") }
+
+// Code is what stands in backticks within sentences and tables, each in one line.
+func (p Page) Code() []string {
+	var all []string
+	for _, found := range inline.FindAllStringSubmatch(p.Prose(), -1) {
+		all = append(all, strings.Join(strings.Fields(found[1]), " "))
+	}
+	return all
+}
 
 // Commands are what a reader is told to type, in order.
 func (p Page) Commands() []Command {

@@ -42,3 +42,11 @@ func TestRewrite(t *testing.T) {
 		t.Errorf("not replaced:\n%s", got)
 	}
 }
+
+func TestCode(t *testing.T) {
+	t.Parallel()
+	got := Page{Text: "A `b c` and `d\ne` | `f` |\n```sh\nnone `of these`\n```\n"}.Code()
+	if diff := cmp.Diff([]string{"b c", "d e", "f"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
