@@ -25,7 +25,7 @@ FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,5s)
 FUZZ     ?= conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler
 MORE_FUZZ = webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
 BENCHES   = ./controllers/webapp ./webhooks ./test/bench/...
-# Test binaries without tables for debuggers are linked in two thirds of the time; there are fifty.
+# Binaries without tables for debuggers are linked in two thirds of the time; tests have fifty.
 LEAN      = -ldflags='-s -w'
 PLATFORM ?= linux/$(shell go env GOARCH)
 # Everything that `make generate` writes.
@@ -94,7 +94,7 @@ run: build ## Start a plane, the operator and a tour of it; CLUSTER=current uses
 
 build: ## Build every binary into bin/
 	$(call step,'binaries (compiling takes minutes the first time)')
-	@go build -ldflags '-X main.release=$(VERSION)' -o bin/ ./cmd/...
+	@go build -ldflags '-s -w -X main.release=$(VERSION)' -o bin/ ./cmd/...
 
 image: ## Build the manager's image from scratch into dist/image.tar (no container engine, no base image); PUSH=true pushes it to IMG
 	@mkdir -p dist/ko && rm -rf dist/ko/img && cp -r tools/ko/scratch dist/ko/img

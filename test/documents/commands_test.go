@@ -49,7 +49,7 @@ func buildTool(t *testing.T) *tool {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", folder, "./cmd/workloadctl")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", folder, "./cmd/workloadctl")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building workloadctl: %v\n%s", err, out)

@@ -69,7 +69,7 @@ func nextRelease(t *testing.T) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "manager")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.release=v99.0.0", "-o", binary, "./cmd/manager")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w -X main.release=v99.0.0", "-o", binary, "./cmd/manager")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the manager: %v\n%s", err, out)
