@@ -1,7 +1,6 @@
 package documents
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -138,7 +137,7 @@ func TestCalls(t *testing.T) {
 }
 
 // testOutput runs the offline commands whose output a page shows whole, and compares. A block with an ellipsis is an excerpt: its
-// commands are run, and what it shows is not compared.
+// commands have to succeed, and to begin with what it shows. So have those of a block that shows nothing.
 func (c *tool) testOutput(t *testing.T) {
 	count := 0
 	for _, p := range pages.All(t) {
@@ -148,11 +147,16 @@ func (c *tool) testOutput(t *testing.T) {
 				return block
 			}
 			count++
-			printed := c.run(t, commands)
-			if language != "console" || slices.ContainsFunc(commands, func(command pages.Command) bool { return command.Excerpt }) {
-				return block
+			if language == "console" && !slices.ContainsFunc(commands, func(command pages.Command) bool { return command.Excerpt }) {
+				return c.run(t, commands)
 			}
-			return printed
+			for _, command := range commands {
+				printed, err := c.output(t, command.Line)
+				if err != nil || !strings.HasPrefix(printed, strings.TrimSpace(command.Printed)) {
+					t.Errorf("%s: %s: %v\n%s", p.Path, command.Line, err, printed)
+				}
+			}
+			return block
 		})
 		if written == p.Text {
 			continue
@@ -182,20 +186,24 @@ func runnable(command string) bool {
 	return true
 }
 
-// run runs the commands of a block from the root of the repository, and returns the block that shows it. What they print to
-// standard error is shown too.
+// run runs the commands of a block and returns the block that shows it. A refusal may be what the page is about.
 func (c *tool) run(t *testing.T, commands []pages.Command) string {
 	var out strings.Builder
 	for _, command := range commands {
-		shell := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command.Line, "bin/workloadctl", "workloadctl"))
-		shell.Dir = root
-		shell.Env = append(os.Environ(), "PATH="+c.folder+":"+os.Getenv("PATH"))
-		printed, err := shell.CombinedOutput()
-		if err != nil && len(bytes.TrimSpace(printed)) == 0 {
+		printed, err := c.output(t, command.Line)
+		if err != nil && strings.TrimSpace(printed) == "" {
 			t.Errorf("%s: %v", command.Line, err)
 		}
-		out.WriteString("$ " + command.Line + "\n")
-		out.Write(printed)
+		out.WriteString("$ " + command.Line + "\n" + printed)
 	}
 	return out.String()
+}
+
+// output is what a command prints, also to standard error, from the root of the repository.
+func (c *tool) output(t *testing.T, line string) (string, error) {
+	shell := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "bin/workloadctl", "workloadctl"))
+	shell.Dir = root
+	shell.Env = append(os.Environ(), "PATH="+c.folder+":"+os.Getenv("PATH"))
+	printed, err := shell.CombinedOutput()
+	return string(printed), err
 }

@@ -14,6 +14,8 @@ import (
 // taking matches where a test takes a part of a page to type its commands.
 var taking = regexp.MustCompile(`pages\.Part\([\w.]+, "([^"]+)", "([^"]*)"\)`)
 
+var comments = regexp.MustCompile(`(?m)^\s*//.*$`)
+
 // promise is made by a test that takes a part of a page.
 type promise struct{ by, heading string }
 
@@ -30,7 +32,7 @@ func TestEveryCommandIsTyped(t *testing.T) {
 	t.Parallel()
 	promises := map[string][]promise{}
 	for path, source := range testSources(t) {
-		for _, found := range taking.FindAllStringSubmatch(source, -1) {
+		for _, found := range taking.FindAllStringSubmatch(comments.ReplaceAllString(source, ""), -1) {
 			promises[found[1]] = append(promises[found[1]], promise{by: filepath.ToSlash(path), heading: found[2]})
 		}
 	}
@@ -48,6 +50,36 @@ func TestEveryCommandIsTyped(t *testing.T) {
 	if count < 100 {
 		t.Errorf("only %d commands found", count)
 	}
+}
+
+// Every fenced block says what it is, so that no command hides in one that nobody reads: what is typed is sh or console.
+func TestBlocksSayWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages.All(t) {
+		for _, problem := range oddBlocks(page) {
+			t.Errorf("%s: %s", page.Path, problem)
+		}
+	}
+	wrong := pages.Page{Text: "```bash\nx\n```\n```\nx\n```\n```text\n$ x\n```\n```yaml\na: b\n```\n~~~\nx\n~~~\n```sh\nx\n```\n"}
+	if got := oddBlocks(wrong); len(got) != 4 {
+		t.Errorf("want 4 problems, got %q", got)
+	}
+}
+
+func oddBlocks(page pages.Page) (problems []string) {
+	page.Rewrite(func(language, block string) string {
+		switch {
+		case !slices.Contains([]string{"sh", "console", "text", "yaml", "json"}, language):
+			problems = append(problems, fmt.Sprintf("a block of the language %q", language))
+		case language != "console" && strings.Contains("\n"+block, "\n$ "):
+			problems = append(problems, "what is typed is in a block of the language "+language)
+		}
+		return block
+	})
+	if strings.Contains(page.Text, "~~~") {
+		problems = append(problems, "a block in tildes")
+	}
+	return problems
 }
 
 // forgotten are the commands of a page that need a cluster and that no promise is about.

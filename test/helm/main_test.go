@@ -75,7 +75,7 @@ type site struct {
 	home     string // of helm, without anybody's settings
 	chart    string // a copy of the shipped one, whose Service leads here
 
-	ran    []string // command lines
+	ran    []string // command lines that succeeded
 	copies []string // of the chart, as other releases
 }
 
@@ -157,7 +157,6 @@ func leadHere(dir string, port int) (string, error) {
 func (s *site) run(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	line := strings.Join(append([]string{program}, args...), " ")
-	s.ran = append(s.ran, line)
 	path := map[string]string{"helm": s.binary, "kubectl": s.plane.Kubectl(), "workloadctl": filepath.Join(s.root, "bin", "workloadctl"), "make": "make"}[program]
 	command := exec.CommandContext(t.Context(), path, args...)
 	command.Dir = s.root
@@ -176,6 +175,7 @@ func (s *site) run(t *testing.T, program string, args ...string) (string, error)
 	if err != nil {
 		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", program, args[0], err, stdout.String(), stderr.String())
 	}
+	s.ran = append(s.ran, line)
 	return stdout.String(), nil
 }
 

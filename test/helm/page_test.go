@@ -21,6 +21,7 @@ func TestDocumentHasBeenRun(t *testing.T) {
 		s.chart, chartPath, " --set replicas=1", "", " --wait=false", "", " --yes "+settle, "",
 		"team ", "workload-operator ", "elsewhere", "workload-operator-system", " --set crds.step=R2", "", " --set crds.step=R3", "",
 	)
+	const secret = "kubectl -n workload-operator-system patch secret workload-operator-webhook-certs " // which test/e2e types
 	var ran []string
 	for _, line := range s.ran {
 		for _, dir := range s.copies {
@@ -34,7 +35,7 @@ func TestDocumentHasBeenRun(t *testing.T) {
 	} {
 		for _, command := range page.Typed() {
 			line := strings.ReplaceAll(command.Line, "'", "")
-			if !slices.Contains(ran, line) && !strings.Contains(line, "patch secret") { // which test/e2e types
+			if !slices.Contains(ran, line) && !strings.HasPrefix(line, secret) {
 				t.Errorf("%s: no test has run: %s", page.Path, line)
 			}
 		}

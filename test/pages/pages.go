@@ -33,7 +33,7 @@ type Command struct {
 }
 
 var (
-	fence    = regexp.MustCompile("(?ms)^ *```([a-z]*)\n(.*?)^ *```$")
+	fence    = regexp.MustCompile("(?ms)^ *```([^\n`]*)\n(.*?)^ *```$")
 	headings = regexp.MustCompile(`(?m)^(#+) (.*)$`)
 	inline   = regexp.MustCompile("`([^`]+)`")
 	comment  = regexp.MustCompile(`(^|\s+)# .*$`)

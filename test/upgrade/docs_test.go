@@ -40,7 +40,11 @@ func TestDocument(t *testing.T) {
 				r.start()
 				r.ready()
 			}
-			out.WriteString("$ " + command.Line + "\n" + r.shell(command.Line))
+			printed, err := r.shell(command.Line)
+			if err != nil && language != "console" { // where the page shows what is printed, a refusal is part of it
+				t.Errorf("%s: %v\n%s", command.Line, err, printed)
+			}
+			out.WriteString("$ " + command.Line + "\n" + printed)
 		}
 		if language != "console" {
 			return block
@@ -72,16 +76,16 @@ func (r *road) openShop() {
 
 // shell runs a command line as a reader would, and returns what it prints, without the progress that a command shows on standard
 // error unless it fails. Only the time that definitions must have been left alone for is shortened.
-func (r *road) shell(line string) string {
+func (r *road) shell(line string) (printed string, err error) {
 	r.t.Helper()
 	for _, verb := range []string{"migrate run", "migrate rollback", "uninstall"} {
 		line = strings.Replace(line, "workloadctl "+verb, "workloadctl "+verb+" --settle "+settle.String(), 1)
 	}
 	stdout, stderr, err := pages.Terminal{Plane: r.plane}.Type(r.t.Context(), line)
-	if err != nil { // a refusal is part of the page
-		return stdout + stderr
+	if err != nil {
+		stdout += stderr
 	}
-	return stdout
+	return stdout, err
 }
 
 var (

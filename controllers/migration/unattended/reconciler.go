@@ -3,8 +3,10 @@ package unattended
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +46,7 @@ type Reconciler struct {
 	options Options
 	engine  Engine
 	events  events.EventRecorder
+	logger  logr.Logger // of what happens during a run
 	delays  workqueue.TypedRateLimiter[string]
 	said    sync.Map // by definition, what an event was last sent about
 	uids    sync.Map // by definition
@@ -118,14 +121,24 @@ func (r *Reconciler) observe(p migration.Progress) {
 	record(p)
 	switch p.Phase {
 	case migration.PhaseWaiting:
-		if was, _ := r.said.Swap(p.CRD+"/waiting", p.Waiting); was == nil {
-			r.say(p.CRD, corev1.EventTypeNormal, ReasonStarted, "Waiting for "+p.Waiting)
-		}
+		r.await(p.CRD, p.Waiting)
 	case migration.PhaseRewriting:
 		r.said.Delete(p.CRD + "/waiting")
 		r.sayOnce(p.CRD, corev1.EventTypeNormal, ReasonStarted, "Rewriting the stored objects")
 	case migration.PhaseVerifying:
 		r.sayOnce(p.CRD, corev1.EventTypeNormal, ReasonStarted, "Verifying that every object is in the storage version")
+	}
+}
+
+// amounts are what a reason to wait counts down.
+var amounts = regexp.MustCompile(`\b([0-9.]+(h|ms|m|s))+\b`)
+
+// await says what a run waits for, once for each thing.
+func (r *Reconciler) await(crd, reason string) {
+	kind := amounts.ReplaceAllString(reason, "")
+	if was, _ := r.said.Swap(crd+"/waiting", kind); was != kind {
+		r.logger.Info("Migration waits", "crd", crd, "for", reason)
+		r.say(crd, corev1.EventTypeNormal, ReasonStarted, "Waiting for "+reason)
 	}
 }
 

@@ -116,7 +116,9 @@ func TestObserve(t *testing.T) {
 	r, recorder := newReconciler(&fake{}, Options{})
 	for _, p := range []migration.Progress{
 		{CRD: crd, Phase: migration.PhaseWaiting, Waiting: "the webhook"},
-		{CRD: crd, Phase: migration.PhaseWaiting, Waiting: "the webhook, still"},
+		{CRD: crd, Phase: migration.PhaseWaiting, Waiting: "the webhook"},
+		{CRD: crd, Phase: migration.PhaseWaiting, Waiting: "the definition to be 1m0s old: 59s left"},
+		{CRD: crd, Phase: migration.PhaseWaiting, Waiting: "the definition to be 1m0s old: 1.5s left"},
 		{CRD: crd, Phase: migration.PhaseRewriting, Done: 1, Total: 10},
 		{CRD: crd, Phase: migration.PhaseRewriting, Done: 2, Total: 10, Refused: 1},
 		{CRD: crd, Phase: migration.PhaseVerifying, Done: 10, Total: 10},
@@ -125,6 +127,7 @@ func TestObserve(t *testing.T) {
 	}
 	want := []string{
 		"Normal MigrationProgress Waiting for the webhook",
+		"Normal MigrationProgress Waiting for the definition to be 1m0s old: 59s left",
 		"Normal MigrationProgress Rewriting the stored objects",
 		"Normal MigrationProgress Verifying that every object is in the storage version",
 	}

@@ -53,6 +53,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	r := &Reconciler{
 		options: o,
 		events:  mgr.GetEventRecorder(workloadv1.FieldManager),
+		logger:  mgr.GetLogger().WithValues("controller", controllerName),
 		delays:  workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetryDelay, maxRetryDelay),
 	}
 	o.Engine.Actor, o.Engine.Observe = workloadv1.FieldManager, r.observe
