@@ -24,7 +24,8 @@ func (x Terminal) Type(ctx context.Context, line string) (stdout, stderr string,
 		return "", "", err
 	}
 	if x.Namespace != "" {
-		line = `kubectl() { command kubectl --namespace "$NAMESPACE" "$@"; }; ` + line
+		// A plugin takes no flags before its name.
+		line = `kubectl() { [ "$1" = workload ] || set -- --namespace "$NAMESPACE" "$@"; command kubectl "$@"; }; ` + line
 	}
 	command := exec.CommandContext(ctx, "bash", "-c", line)
 	command.Dir = root
