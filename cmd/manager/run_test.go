@@ -156,7 +156,7 @@ func TestLife(t *testing.T) {
 	g.Eventually(holder, 2*time.Second, interval).Should(gomega.BeEmpty(), "the Lease is handed over at once")
 	g.Expect(m.accepts()).To(gomega.Succeed(), "the webhooks are served on")
 	g.Expect(m.command.Wait()).To(gomega.Succeed())
-	g.Expect(time.Since(told)).To(gomega.BeNumerically("~", 4*time.Second, time.Second))
+	g.Expect(time.Since(told)).To(gomega.And(gomega.BeNumerically(">", 3*time.Second), gomega.BeNumerically("<", soon)), "after the delay")
 	g.Expect(m.stderr.String()).NotTo(gomega.ContainSubstring("\nmanager: "))
 	g.Expect(m.stderr.String()).NotTo(gomega.ContainSubstring("leader election lost"), "an orderly end is no error")
 }
