@@ -216,9 +216,9 @@ const (
 	yellow = "33"
 )
 
-// painterFor colours text for somebody who watches, and did not say NO_COLOR.
+// painterFor colours text for somebody who watches on a terminal with colours, and did not say NO_COLOR.
 func painterFor(w io.Writer) func(color, text string) string {
-	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
+	if !takesControls(w) || os.Getenv("NO_COLOR") != "" {
 		return func(_, text string) string { return text }
 	}
 	return func(color, text string) string { return "\x1b[" + color + "m" + text + "\x1b[0m" }

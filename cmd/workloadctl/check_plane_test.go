@@ -181,6 +181,11 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: freeze}
 spec: {policyName: frozen, validationActions: [Deny, Audit]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: freeze-too}
+spec: {policyName: frozen, validationActions: [Deny]}
 `)
 	c.Eventually(func() string {
 		return c.sh("kubectl annotate webapp frozen --dry-run=server a=b").stderr
@@ -194,7 +199,8 @@ spec: {policyName: frozen, validationActions: [Deny, Audit]}
 	c.age()
 	c.mend(report)
 	c.Expect(c.kubectl("get", "validatingadmissionpolicybinding", "freeze", "-o", "jsonpath={.spec.validationActions}")).To(gomega.Equal(`["Deny","Audit"]`))
-	c.kubectl("delete", "validatingadmissionpolicybinding/freeze", "validatingadmissionpolicy/frozen", "webapp/frozen")
+	c.Expect(c.kubectl("get", "validatingadmissionpolicybinding", "freeze-too", "-o", "jsonpath={.spec.validationActions}")).To(gomega.Equal(`["Deny"]`))
+	c.kubectl("delete", "validatingadmissionpolicybinding/freeze", "validatingadmissionpolicybinding/freeze-too", "validatingadmissionpolicy/frozen", "webapp/frozen")
 }
 
 // age lets the definition look as if nobody had changed it for some minutes, so that the migration need not wait for it to settle.

@@ -118,6 +118,9 @@ func (o *clusterOptions) refused(err error, tool string) string {
 		return fmt.Sprintf(noDefinitions, o.place(), o.commands(tool).Call("crds", "--step", "R3", "--apply"))
 	case apierrors.IsForbidden(err) && whoMayNot.MatchString(said):
 		return "not permitted: " + whoMayNot.FindString(said) + "; an administrator has to allow it"
+	case apierrors.IsForbidden(err) && unspoken(err):
+		return "not permitted: the API server at " + o.place() + " tells this user not even which APIs it has, as it does for everybody whom it knows; " +
+			"log in, or choose others with --context or --user"
 	case ourWebhooks.MatchString(said):
 		return "the operator does not answer the API server: " + said[strings.LastIndex(said, ": ")+2:] + "; " + o.commands(tool).Call("check") + " says what mends that"
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err):
@@ -132,11 +135,16 @@ func unserved(err error) bool {
 	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) || answer.Status().Details == nil {
 		return false
 	}
-	details := answer.Status().Details
-	if details.Kind == "customresourcedefinitions" {
-		return true
+	return answer.Status().Details.Kind == "customresourcedefinitions" || unspoken(err)
+}
+
+// unspoken says that an answer has no words of the API server about what was asked for.
+func unspoken(err error) bool {
+	answer := apierrors.APIStatus(nil)
+	if !errors.As(err, &answer) || answer.Status().Details == nil {
+		return false
 	}
-	return slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
+	return slices.ContainsFunc(answer.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }
 
 // unanswered says why a request got no answer, empty for an error of another kind.

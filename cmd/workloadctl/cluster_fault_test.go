@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/example/workload-operator/test/controlplane"
 )
@@ -120,6 +121,7 @@ func status(code int, reason, message string) http.Handler {
 // TestAnswers: an API server that does not know the user, or cannot do it, or is not who it should be.
 func TestAnswers(t *testing.T) {
 	const denied = `webapps.app.example.com is forbidden: User "jane" cannot list resource "webapps" in API group "app.example.com"`
+	const whole = `forbidden: User "system:anonymous" cannot get path "/api"`
 	const unconverted = `conversion webhook for app.example.com/v1alpha1, Kind=WebApp failed: Post "https://x.y.svc:443/convert": dial tcp 10.0.0.1:443: connect: connection refused`
 	direct := [][]string{{"migrate", "status"}, {"diff", "-f", "testdata/check-nothing/input.yaml"}}
 	all := append([][]string{{"status"}, {"rollout", "history", "ps/x"}}, direct...) // the first two ask first what there is
@@ -130,6 +132,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		"unauthorized": {status(401, "Unauthorized", "Unauthorized"), all, "does not accept the credentials: log in again, or choose others with --context or --user"},
 		"forbidden":    {status(403, "Forbidden", denied), direct, `not permitted: User "jane" cannot list resource "webapps" in API group "app.example.com"; an administrator has to allow it`},
+		"may not ask":  {status(403, "Forbidden", whole), all, `not permitted: `},
+		"no words":     {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }), append(all, []string{"check"}, []string{"crds", "--step", "R3", "--apply"}), "not permitted: the API server at https://127.0.0.1:"},
 		"unconverted":  {status(500, "InternalError", unconverted), direct, "the operator does not answer the API server: connection refused; workloadctl check --kubeconfig="},
 		"not now":      {status(503, "ServiceUnavailable", "starting"), all, "cannot do it now: "},
 		"no such path": {http.NotFoundHandler(), all, "there are no WebApps and PodSets of version v1 in the cluster at https://127.0.0.1:"},
@@ -190,6 +194,24 @@ func TestWithoutDefinitions(t *testing.T) {
 		}
 		got := runWith("", append(slices.Clone(args), "--kubeconfig", plane.Kubeconfig())...)
 		oneWord(t, fmt.Sprint(args), got, "run workloadctl crds --step R3 --apply --kubeconfig="+plane.Kubeconfig()+", or install the operator")
+	}
+}
+
+// TestAnonymous: a context without a user, whom the API server does not even tell which APIs it has.
+func TestAnonymous(t *testing.T) {
+	config, err := clientcmd.LoadFromFile(controlplane.Attach(t).Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range config.Contexts {
+		c.AuthInfo = ""
+	}
+	file := filepath.Join(t.TempDir(), "anonymous")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range clusterVerbs {
+		oneWord(t, fmt.Sprint(args), runWith("", append(slices.Clone(args), "--kubeconfig", file)...), "not permitted: ")
 	}
 }
 

@@ -95,6 +95,8 @@ func (o *crdsOptions) run(cmd *cobra.Command) error {
 		return usagef(cmd, "say with --step which step: R1, R2, R3, R4 or R5")
 	case err != nil:
 		return usagef(cmd, "--step: %v", err)
+	case o.apply && cmd.Flags().Changed("output"):
+		return usagef(cmd, "-o says how to print definitions, which --apply does not")
 	case o.output != formatYAMLName && o.output != formatJSONName:
 		return usagef(cmd, "-o %q: use yaml or json", o.output)
 	}

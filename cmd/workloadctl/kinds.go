@@ -36,12 +36,17 @@ func (o *clusterOptions) typedClient() (client.Client, error) {
 func parseTarget(cmd *cobra.Command, args []string) (kind, name string, err error) {
 	text := strings.Join(args, "/")
 	kind, name, found := strings.Cut(text, "/")
-	if !found {
+	switch {
+	case len(args) > 0 && text == "":
+		return "", "", usagef(cmd, "the name is empty")
+	case !found:
 		return "", text, nil
+	case kind == "" || name == "" || strings.Contains(name, "/"):
+		return "", "", usagef(cmd, "%q is no KIND/NAME such as webapp/my-app", text)
 	}
 	crds, err := definitionsOf([]string{kind})
-	if err != nil || name == "" || strings.Contains(name, "/") {
-		return "", "", usagef(cmd, "%q is no KIND/NAME such as webapp/my-app", text)
+	if err != nil {
+		return "", "", usagef(cmd, "%s", err)
 	}
 	all, err := config.CRDs()
 	for _, crd := range all {

@@ -16,7 +16,7 @@ func main() {
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand(displayName(args[0]))
 	root.Annotations[toolAnnotation] = callable(args[0])
-	root.SetArgs(args[1:])
+	root.SetArgs(asked(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

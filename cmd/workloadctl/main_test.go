@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -117,6 +119,34 @@ func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		if got := runWith("", args...); got.code != exitOK || strings.TrimSpace(got.stdout) != version() || got.stderr != "" {
 			t.Errorf("%v: got %+v", args, got)
+		}
+	}
+}
+
+// TestVersionForScripts: the form is that of kubectl version --client.
+func TestVersionForScripts(t *testing.T) {
+	former := release
+	t.Cleanup(func() { release = former })
+	release = "v1.2.3-rc.1"
+	for output, parse := range map[string]func([]byte, any) error{
+		"json": json.Unmarshal,
+		"yaml": func(text []byte, into any) error { return yaml.Unmarshal(text, into) },
+	} {
+		got := runWith("", "version", "-o", output)
+		var report map[string]map[string]string
+		if err := parse([]byte(got.stdout), &report); err != nil || got.code != exitOK || got.stderr != "" {
+			t.Fatalf("%s: %v, got %+v", output, err, got)
+		}
+		var names []string
+		for name := range report["clientVersion"] {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if diff := cmp.Diff([]string{"buildDate", "compiler", "gitCommit", "gitTreeState", "gitVersion", "goVersion", "major", "minor", "platform"}, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", output, diff)
+		}
+		if v := report["clientVersion"]; v["gitVersion"] != release || v["major"] != "1" || v["minor"] != "2" || v["compiler"] != "gc" || !strings.HasPrefix(v["goVersion"], "go") {
+			t.Errorf("%s: got %v", output, v)
 		}
 	}
 }

@@ -66,11 +66,11 @@ func newMigrateCommand(name string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(
-		newMigrateVerb("plan", "Ask for every object whether anybody would refuse", (*migrateOptions).plan),
-		newMigrateVerb("run", "Migrate every object, prove it, and trim status.storedVersions", (*migrateOptions).run),
-		newMigrateVerb("verify", "Prove that every object is stored in the storage version", (*migrateOptions).verify),
-		newMigrateVerb("status", "Say what is pending, and what the latest run did", (*migrateOptions).status),
-		newMigrateVerb("rollback", "Store v1alpha1 again, and migrate to it", (*migrateOptions).rollback),
+		newMigrateVerb(name, "plan", "Ask for every object whether anybody would refuse", (*migrateOptions).plan),
+		newMigrateVerb(name, "run", "Migrate every object, prove it, and trim status.storedVersions", (*migrateOptions).run),
+		newMigrateVerb(name, "verify", "Prove that every object is stored in the storage version", (*migrateOptions).verify),
+		newMigrateVerb(name, "status", "Say what is pending, and what the latest run did", (*migrateOptions).status),
+		newMigrateVerb(name, "rollback", "Store v1alpha1 again, and migrate to it", (*migrateOptions).rollback),
 	)
 	return root
 }
@@ -82,12 +82,32 @@ wrote or deleted meanwhile, which stores them anew as well.`
 // migrateVerb does its work for the definitions named.
 type migrateVerb func(o *migrateOptions, ctx context.Context, cmd *cobra.Command, crds []string) error
 
-func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
+// migrateExamples are those of each verb.
+var migrateExamples = map[string]string{
+	"plan": `  # Who would refuse?
+  %[1]s migrate plan`,
+	"run": `  # Migrate both kinds, at most 200 requests a second
+  %[1]s migrate run --qps 200
+
+  # Go on for half an hour at most; the same command goes on from there
+  %[1]s migrate run webapp --timeout 30m -o json`,
+	"verify": `  # Is every object stored in the storage version?
+  %[1]s migrate verify`,
+	"status": `  # What is pending, and what did the latest run do?
+  %[1]s migrate status podset`,
+	"rollback": `  # Back to v1alpha1
+  %[1]s migrate rollback webapp`,
+}
+
+func newMigrateVerb(name, verb, short string, do migrateVerb) *cobra.Command {
 	o := &migrateOptions{}
 	cmd := &cobra.Command{
 		Use:   verb + " [KIND...]",
 		Short: short,
 		Long:  short + ".\n\n" + migrateLegend + "\n\n" + migrateExitCodes,
+
+		Example:           fmt.Sprintf(migrateExamples[verb], name),
+		ValidArgsFunction: completeKinds,
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
@@ -108,8 +128,8 @@ func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.bind(flags)
-	flags.StringVarP(&o.output, "output", "o", formatTable, "table or json; with json, progress goes to stderr as JSON lines")
-	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatTable, formatJSONName}, cobra.ShellCompDirectiveNoFileComp)))
+	flags.StringVarP(&o.output, "output", "o", formatTable, "table or json; with json, or where stderr is no terminal, progress is JSON lines on stderr")
+	completeFlag(cmd, "output", formatTable, formatJSONName)
 	if verb == "status" {
 		return cmd
 	}
@@ -124,7 +144,8 @@ func newMigrateVerb(verb, short string, do migrateVerb) *cobra.Command {
 		flags.BoolVar(&o.engine.Native, "native", false, "let the cluster's own StorageVersionMigration do the rewriting")
 	}
 	if verb == "rollback" {
-		flags.StringVar(&o.to, "to", "v1alpha1", "version to store")
+		flags.StringVar(&o.to, "to", "v1alpha1", "version to store: v1 or v1alpha1")
+		completeFlag(cmd, "to", candidateVersions...)
 	}
 	return cmd
 }
@@ -135,6 +156,8 @@ func (o *migrateOptions) check(cmd *cobra.Command) error {
 	switch {
 	case has("output") && o.output != formatTable && o.output != formatJSONName:
 		return usagef(cmd, "-o %q: use table or json", o.output)
+	case has("to") && !slices.Contains(candidateVersions, o.to):
+		return usagef(cmd, "--to %q: use v1 or v1alpha1", o.to)
 	case o.timeout < 0:
 		return usagef(cmd, "--timeout %s is negative", o.timeout)
 	case has("qps") && o.engine.QPS <= 0:
@@ -159,7 +182,7 @@ func inTime(ctx context.Context, err error) error {
 	if said, _, waits := strings.Cut(err.Error(), ": "+context.DeadlineExceeded.Error()); waits && strings.Contains(said, "waiting for ") {
 		what = ", " + said
 	}
-	return fmt.Errorf("not done in time%s; the same command goes on from here", what)
+	return fmt.Errorf("not done in time%s; the same command goes on from here, and workloadctl check says whether something is in its way", what)
 }
 
 // definitionsOf names the CustomResourceDefinitions of kinds, all without any.

@@ -217,7 +217,7 @@ func (c *ctl) interrupted() {
 	c.Expect(command.Start()).To(gomega.Succeed())
 	lines := bufio.NewScanner(stderr)
 	c.Expect(lines.Scan()).To(gomega.BeTrue())
-	c.Expect(lines.Text()).To(gomega.ContainSubstring("waiting for: the latest change of the definition to be 1h0m0s old"))
+	c.Expect(lines.Text()).To(gomega.ContainSubstring(`"waiting":"the latest change of the definition to be 1h0m0s old`))
 	c.Expect(command.Process.Signal(os.Interrupt)).To(gomega.Succeed())
 	last := ""
 	for lines.Scan() {
@@ -229,7 +229,7 @@ func (c *ctl) interrupted() {
 
 	late := c.run("migrate", "run", "--settle=1h", "--timeout=2500ms")
 	c.Expect(late.code).To(gomega.Equal(exitFailure))
-	c.Expect(late.stderr).To(gomega.MatchRegexp(`Error: not done in time, .*waiting for the latest change .* left; the same command goes on from here\n$`))
+	c.Expect(late.stderr).To(gomega.MatchRegexp(`Error: not done in time, .*waiting for the latest change .* left; the same command goes on from here, and workloadctl check .*\n$`))
 }
 
 // leave uninstalls from where the definitions stand: one stores v1alpha1, the other v1.

@@ -20,10 +20,10 @@ const (
 	lineInterval = 5 * time.Second
 )
 
-// display shows progress: a bar on a terminal, otherwise a line now and then, or JSON lines.
+// display shows progress: a bar on a terminal, a line now and then on one that can only print, and JSON lines where nobody watches.
 type display struct {
 	w        io.Writer
-	terminal bool
+	terminal bool // on which a line can be written again
 	json     bool
 	last     migration.Progress
 	at       time.Time
@@ -31,7 +31,7 @@ type display struct {
 }
 
 func newDisplay(w io.Writer, output string) *display {
-	return &display{w: w, json: output == formatJSONName, terminal: isTerminal(w)}
+	return &display{w: w, json: output == formatJSONName || !isTerminal(w), terminal: takesControls(w)}
 }
 
 // isTerminal says whether somebody watches.
@@ -40,14 +40,17 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// takesControls says whether somebody watches on a terminal that knows more than to print.
+func takesControls(w any) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
 // observe shows what changed, but not every object.
 func (d *display) observe(p migration.Progress) {
 	interval := lineInterval
-	if d.terminal && !d.json {
+	if d.terminal && !d.json && p.Waiting == "" {
 		interval = barInterval
 	}
 	news := p.Phase != d.last.Phase || p.CRD != d.last.CRD || p.Waiting != d.last.Waiting && !d.waitsOn(p)
-	if !news && time.Since(d.at) < interval {
+	if p == d.last || !news && time.Since(d.at) < interval {
 		return
 	}
 	d.last, d.at = p, time.Now()

@@ -14,7 +14,7 @@ import (
 // writeStatuses writes a line for each definition, or JSON.
 func writeStatuses(w io.Writer, statuses []*migration.Status, output string) error {
 	if output == formatJSONName {
-		return writeJSON(w, statuses)
+		return writeJSON(w, append([]*migration.Status{}, statuses...))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "DEFINITION\tSTORAGE\tSTORED\tLATEST RUN\tPENDING")
@@ -58,7 +58,7 @@ func saysWhatMends(w io.Writer, refused int) {
 // writeReports writes a line for each definition and, below, the objects that have a problem; or JSON.
 func writeReports(w io.Writer, reports []*migration.Report, output string) error {
 	if output == formatJSONName {
-		return writeJSON(w, reports)
+		return writeJSON(w, append([]*migration.Report{}, reports...))
 	}
 	if len(reports) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func TestDefinitionsOf(t *testing.T) {
 	}
 }
 
-// M-12: progress on a terminal is a bar, elsewhere a line now and then, or JSON lines.
+// M-12: progress on a terminal is a bar, on one that can only print a line now and then, and elsewhere JSON lines.
 func TestDisplay(t *testing.T) {
 	const crd = "webapps.app.example.com"
 	steps := []migration.Progress{
@@ -106,6 +107,47 @@ func TestDisplay(t *testing.T) {
 	}
 	if diff := cmp.Diff(steps[4], last); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDisplayElsewhere: where nobody watches, progress is for programs, whatever the output is.
+func TestDisplayElsewhere(t *testing.T) {
+	for _, output := range []string{formatTable, formatJSONName} {
+		var w bytes.Buffer
+		newDisplay(&w, output).observe(migration.Progress{CRD: "a", Phase: migration.PhaseVerifying, Done: 1})
+		if diff := cmp.Diff(`{"crd":"a","phase":"Verifying","done":1}`+"\n", w.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", output, diff)
+		}
+	}
+}
+
+// TestDisplayRepeatsNothing: as long as nothing changes, nothing is printed, however long it takes; and what is waited for is said.
+func TestDisplayRepeatsNothing(t *testing.T) {
+	for _, d := range []*display{{}, {json: true}, {terminal: true}} {
+		var w bytes.Buffer
+		d.w = &w
+		p := migration.Progress{CRD: "a", Phase: migration.PhaseRewriting, Waiting: "the cluster"}
+		for range 3 {
+			d.observe(p)
+			d.at = d.at.Add(-time.Hour)
+		}
+		if said := w.String(); strings.Count(said, "the cluster") != 1 || strings.Count(said, "\n") != 1 {
+			t.Errorf("%+v prints %q", d, said)
+		}
+		p.Done, p.Waiting = 1, ""
+		d.observe(p)
+		d.end()
+		if said := w.String(); strings.Count(said, "\n") != 2 {
+			t.Errorf("%+v prints %q", d, said)
+		}
+	}
+}
+
+// TestNothingAsJSON: a script that reads a list gets one, also an empty one.
+func TestNothingAsJSON(t *testing.T) {
+	var w bytes.Buffer
+	if err := errors.Join(writeReports(&w, nil, formatJSONName), writeStatuses(&w, nil, formatJSONName)); err != nil || w.String() != "[]\n[]\n" {
+		t.Errorf("%v, got %q", err, &w)
 	}
 }
 

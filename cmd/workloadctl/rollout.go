@@ -61,9 +61,9 @@ func newRolloutCommand(name string) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(
-		newRolloutVerb("status", "Wait until a rollout is done", (*rolloutOptions).status),
-		newRolloutVerb("restart", "Replace the Pods of an object", (*rolloutOptions).restart),
-		newRolloutVerb("history", "List the revisions of an object", (*rolloutOptions).history),
+		newRolloutVerb(name, "status", "Wait until a rollout is done", (*rolloutOptions).status),
+		newRolloutVerb(name, "restart", "Replace the Pods of an object", (*rolloutOptions).restart),
+		newRolloutVerb(name, "history", "List the revisions of an object", (*rolloutOptions).history),
 	)
 	return root
 }
@@ -89,12 +89,31 @@ func (t *rolloutTarget) read(ctx context.Context) (*rollout.Target, error) {
 	return target, nil
 }
 
-func newRolloutVerb(verb, short string, do rolloutVerb) *cobra.Command {
+// rolloutExamples are those of each verb.
+var rolloutExamples = map[string]string{
+	"status": `  # Wait for a change, at most two minutes
+  %[1]s rollout status webapp/my-app --timeout 2m
+
+  # How far is it?
+  %[1]s rollout status podset/podset-sample --watch=false`,
+	"restart": `  # Replace the Pods of a PodSet, one after the other
+  %[1]s rollout restart podset/podset-sample`,
+	"history": `  # Which images has it had?
+  %[1]s rollout history webapp/my-app
+
+  # The same, for a script
+  %[1]s rollout history webapp/my-app -o json`,
+}
+
+func newRolloutVerb(name, verb, short string, do rolloutVerb) *cobra.Command {
 	o := &rolloutOptions{}
 	cmd := &cobra.Command{
 		Use:   verb + " KIND/NAME",
 		Short: short,
 		Long:  short + ".\n\n" + rolloutExitCodes,
+
+		Example:           fmt.Sprintf(rolloutExamples[verb], name),
+		ValidArgsFunction: completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()

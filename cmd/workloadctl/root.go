@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +16,7 @@ const pluginName = "kubectl-workload"
 
 // displayName is how the user calls the binary: by its own name, or through kubectl.
 func displayName(binary string) string {
-	if name := strings.TrimSuffix(filepath.Base(binary), ".exe"); name == pluginName {
+	if name := strings.TrimSuffix(filepath.Base(binary), ".exe"); name == pluginName || name == completerName {
 		return "kubectl workload"
 	}
 	return "workloadctl"
@@ -43,10 +41,11 @@ func newRootCommand(name string) *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
-	root.AddCommand(newConvertCommand(name), newCRDsCommand(name), newVersionCommand())
+	root.AddCommand(newConvertCommand(name), newCRDsCommand(name), newVersionCommand(name))
 	root.AddCommand(newValidateCommand(name), newExplainRulesCommand(name))
 	root.AddCommand(newMigrateCommand(name), newUninstallCommand(name))
 	root.AddCommand(newCheckCommand(name), newDiffCommand(name), newStatusCommand(name), newRolloutCommand(name))
+	completeCommands(root)
 	explainFaults(root)
 	return root
 }
@@ -82,18 +81,6 @@ func sameFile(a, b string) bool {
 	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this binary",
-		Args:  noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
-			return err
-		},
-	}
-}
-
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -102,20 +89,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return usagef(cmd, "unknown command %q", args[0])
 	}
 	return usagef(cmd, "%s takes no arguments, got %q", cmd.CommandPath(), args[0])
-}
-
-// release is set at build time (-ldflags "-X main.release=v1.2.3").
-var release string
-
-// version is the release, or what the Go toolchain recorded about the source.
-func version() string {
-	if release != "" {
-		return release
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 // completeFlag makes the shell offer the values of a flag.

@@ -46,7 +46,9 @@ func newStatusCommand(name string) *cobra.Command {
 		Short:   "Show a WebApp or PodSet as a tree, with what is wrong",
 		Long:    statusHelp,
 		Example: fmt.Sprintf(statusExample, name),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+
+		ValidArgsFunction: completeTarget,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	o.bind(flags)

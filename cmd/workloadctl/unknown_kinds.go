@@ -15,6 +15,9 @@ import (
 // empty for objects of other groups.
 func (t targets) unknownKind(apiVersion, kind string) string {
 	gv := schema.FromAPIVersionAndKind(apiVersion, kind).GroupVersion()
+	if gv.Group == "" { // none is given, or it cannot be read
+		return t.withoutGroup(apiVersion, kind)
+	}
 	if t[gv.Group] == "" {
 		return ""
 	}
@@ -36,21 +39,28 @@ func (t targets) unknownKind(apiVersion, kind string) string {
 		gv.Group+"/"+strings.Join(versions, ", "+gv.Group+"/"))
 }
 
+// withoutGroup is the error for a kind of ours whose group is missing.
+func (t targets) withoutGroup(apiVersion, kind string) string {
+	for _, known := range conversion.Kinds() {
+		if t[known.Group] != "" && slices.Contains(withLists(known.Kind), kind) {
+			return fmt.Sprintf("no kind %q in version %q; did you mean %q?", kind, apiVersion, known.Group+"/"+candidateVersions[0])
+		}
+	}
+	return ""
+}
+
 // nearMiss says what was probably meant with an object of a group that is not ours, empty if it looks like somebody else's.
 func nearMiss(apiVersion, kind string) string {
 	gv := schema.FromAPIVersionAndKind(apiVersion, kind).GroupVersion()
 	var groups []string
 	for _, known := range conversion.Kinds() {
-		switch {
-		case known.Group == gv.Group:
+		if known.Group == gv.Group {
 			return ""
-		case gv.Group == "" && slices.Contains(withLists(known.Kind), kind):
-			return fmt.Sprintf("%s of apiVersion %q is not ours, so it is passed over; did you mean %q?", kind, apiVersion, known.Group+"/"+candidateVersions[0])
 		}
 		groups = append(groups, known.Group)
 	}
 	if group, ok := closest.Within(likelyTypos, gv.Group, groups); ok {
-		return fmt.Sprintf("%s %s is of another group, so it is passed over; did you mean %q?", apiVersion, kind, group+"/"+gv.Version)
+		return fmt.Sprintf("%s %s is of another group; did you mean %q?", apiVersion, kind, group+"/"+gv.Version)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -78,14 +79,10 @@ func (c *contents) give(one repetition) {
 
 // passedOver says what is odd about an object that is not ours.
 func passedOver(item, apiVersion, kind string) []string {
-	hint := nearMiss(apiVersion, kind)
-	if apiVersion == "" && kind == "" {
-		hint = "no apiVersion and no kind, so it is passed over"
-	}
-	if hint == "" {
+	if apiVersion != "" || kind != "" {
 		return nil
 	}
-	return []string{strings.TrimPrefix(item+": "+hint, ": ")}
+	return []string{strings.TrimPrefix(item+": no apiVersion and no kind, so it is passed over", ": ")}
 }
 
 var errNoItems = errors.New("items is no list")
@@ -94,7 +91,7 @@ var errNoItems = errors.New("items is no list")
 func (r manifestReader) inside(found *contents, object []byte, item string, depth int) error {
 	apiVersion, kind := stringAt(object, "apiVersion"), stringAt(object, "kind")
 	version, list := r.listOf(apiVersion, kind)
-	unknown := r.unknownKind(apiVersion, kind)
+	unknown := cmp.Or(r.unknownKind(apiVersion, kind), nearMiss(apiVersion, kind))
 	switch {
 	case unknown != "" || !list && r.of(apiVersion, kind) != "":
 		found.ours = append(found.ours, manifest{raw: object, item: item, unknown: unknown})

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,33 +38,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestExamplesParse: every command of every example is one that the command line understands.
-func TestExamplesParse(t *testing.T) {
-	var visit func(*cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		for line := range strings.Lines(cmd.Example) {
-			for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == '|' || r == '&' }) {
-				words := strings.Fields(part)
-				if len(words) == 0 || words[0] != "workloadctl" {
-					continue
-				}
-				root := newRootCommand("workloadctl")
-				found, rest, err := root.Find(words[1:])
-				if err == nil {
-					err = found.ParseFlags(rest)
-				}
-				if err != nil {
-					t.Errorf("%s: %v", strings.TrimSpace(line), err)
-				}
-			}
-		}
-		for _, sub := range cmd.Commands() {
-			visit(sub)
-		}
-	}
-	visit(newRootCommand("workloadctl"))
-}
-
 // TestVerbsInDocuments: every verb is in a page.
 func TestVerbsInDocuments(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -86,35 +58,6 @@ func TestVerbsInDocuments(t *testing.T) {
 		}
 		if !strings.Contains(text.String(), "workloadctl "+verb) {
 			t.Errorf("no page mentions workloadctl %s", verb)
-		}
-	}
-}
-
-// TestCompletionScripts: each shell gets a script, that of bash is one that bash reads, and what it asks for has the verbs.
-func TestCompletionScripts(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		got := runWith("", "completion", shell)
-		if got.code != exitOK || !strings.Contains(got.stdout, "__complete") {
-			t.Errorf("%s: exit code %d, %d bytes", shell, got.code, len(got.stdout))
-		}
-		if shell != "bash" {
-			continue
-		}
-		command := exec.CommandContext(t.Context(), "bash", "-n")
-		command.Stdin = strings.NewReader(got.stdout)
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Errorf("bash: %v: %s", err, out)
-		}
-	}
-	offered := runWith("", "__complete", "").stdout
-	for _, verb := range verbs(t) {
-		if !strings.Contains(verb, " ") && verb != "help" && !strings.Contains(offered, verb+"\t") {
-			t.Errorf("%s is not offered:\n%s", verb, offered)
-		}
-	}
-	for flag, want := range map[string]string{"check -o": "json", "check --step": "R5", "diff --in": "v1alpha1", "status -o": "json", "rollout history -o": "json"} {
-		if got := runWith("", append(append([]string{"__complete"}, strings.Fields(flag)...), "")...).stdout; !strings.Contains(got, want+"\n") {
-			t.Errorf("%s: %q", flag, got)
 		}
 	}
 }
@@ -166,7 +109,15 @@ func TestVerbUsage(t *testing.T) {
 		"Error: say with -f what to compare (see workloadctl diff --help)":                              {"diff"},
 		`Error: --in "v2": use v1 or v1alpha1 (see workloadctl diff --help)`:                            {"diff", "-f", "-", "--in", "v2"},
 		"Error: --force-conflicts needs --server-side (see workloadctl diff --help)":                    {"diff", "-f", "-", "--force-conflicts"},
-		`Error: "pod/x" is no KIND/NAME such as webapp/my-app (see workloadctl status --help)`:          {"status", "pod/x"},
+		`Error: unknown kind "webap": use webapp or podset (see workloadctl status --help)`:             {"status", "webap/x"},
+		`Error: unknown kind "pod": use webapp or podset (see workloadctl rollout status --help)`:       {"rollout", "status", "pod", "x"},
+		`Error: "/x" is no KIND/NAME such as webapp/my-app (see workloadctl status --help)`:             {"status", "/x"},
+		`Error: "webapp/" is no KIND/NAME such as webapp/my-app (see workloadctl status --help)`:        {"status", "webapp", ""},
+		"Error: the name is empty (see workloadctl status --help)":                                      {"status", ""},
+		"Error: the name is empty (see workloadctl rollout restart --help)":                             {"rollout", "restart", ""},
+		`Error: --to "v2": use v1 or v1alpha1 (see workloadctl migrate rollback --help)`:                {"migrate", "rollback", "--to", "v2", "--kubeconfig=/nowhere"},
+		"Error: -o says how to print definitions, which --apply does not (see workloadctl crds --help)": {"crds", "--step", "R3", "--apply", "-o", "json", "--kubeconfig=/nowhere"},
+		`Error: -o "xml": use yaml or json (see workloadctl version --help)`:                            {"version", "-o", "xml"},
 		"Error: say with KIND/NAME which object, such as webapp/my-app (see workloadctl rollout status": {"rollout", "status", "x"},
 		`Error: -o "xml": use table or json (see workloadctl rollout history --help)`:                   {"rollout", "history", "wa/x", "-o", "xml"},
 		`Error: unknown command "fly" (see workloadctl rollout --help)`:                                 {"rollout", "fly"},
@@ -179,6 +130,7 @@ func TestVerbUsage(t *testing.T) {
 
 // TestColour: colours are for terminals.
 func TestColour(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	if got := painterFor(&bytes.Buffer{})(red, "x"); got != "x" {
 		t.Errorf("a file gets %q", got)
 	}
@@ -198,9 +150,16 @@ func TestColour(t *testing.T) {
 	if got := painterFor(terminal)(red, "x"); got != "\x1b[31mx\x1b[0m" {
 		t.Errorf("a terminal gets %q", got)
 	}
-	t.Setenv("NO_COLOR", "1")
-	if got := painterFor(terminal)(red, "x"); got != "x" {
-		t.Errorf("with NO_COLOR a terminal gets %q", got)
+	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			if got := painterFor(terminal)(red, "x"); got != "x" {
+				t.Errorf("the terminal gets %q", got)
+			}
+			if d := newDisplay(terminal, formatTable); d.json || d.terminal != (name != "TERM") {
+				t.Errorf("progress is %+v", d)
+			}
+		})
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *run) rewriteNatively(ctx context.Context) error {
 		if meta.IsStatusConditionTrue(conditions, string(storagemigrationv1.MigrationSucceeded)) {
 			return nil
 		}
-		r.tell(Progress{Phase: PhaseRewriting})
+		r.tell(Progress{Phase: PhaseRewriting, Waiting: "the cluster to carry out StorageVersionMigration " + created.Name})
 		if time.Since(asked) > askAgain {
 			asked = time.Now()
 			if err := r.touch(ctx, created.Name); err != nil {

@@ -33,7 +33,7 @@ type Progress struct {
 	Done    int `json:"done"`
 	Total   int `json:"total,omitempty"`
 	Refused int `json:"refused,omitempty"`
-	// Waiting says for what, in PhaseWaiting.
+	// Waiting says for what: in PhaseWaiting, and while the cluster itself rewrites.
 	Waiting string `json:"waiting,omitempty"`
 	// Remaining is an estimate for this phase, zero while unknown.
 	Remaining time.Duration `json:"remainingNanoseconds,omitempty"`

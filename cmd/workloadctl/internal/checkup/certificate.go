@@ -34,6 +34,11 @@ func judgeCertificate(s *seen, c Commands) []Finding {
 }
 
 func certificateProblem(s *seen) (id, problem string) {
+	for _, name := range []string{"tls.crt", "tls.key"} {
+		if len(s.secret.Data[name]) == 0 {
+			return "certificate-unreadable", name + " is empty"
+		}
+	}
 	chain, err := chainOf(s)
 	if err != nil {
 		return "certificate-unreadable", "tls.crt and tls.key cannot be used: " + err.Error()
@@ -55,6 +60,15 @@ func certificateProblem(s *seen) (id, problem string) {
 		return "certificate-expires", "the serving certificate should have been renewed, and expires at " + leaf.NotAfter.UTC().Format(time.RFC3339)
 	}
 	return "", ""
+}
+
+// unusable says that the certificate in the Secret is none that anybody can serve, so that nothing has to vouch for it.
+func unusable(s *seen) bool {
+	if s.secret == nil {
+		return true
+	}
+	id, _ := certificateProblem(s)
+	return id != "" && id != "certificate-expires"
 }
 
 // chainOf are the certificates of the Secret, the serving one first.
@@ -118,8 +132,8 @@ var injectorAnnotations = []string{
 // judgeBundles compares every caBundle with what is served.
 func judgeBundles(s *seen, c Commands) []Finding {
 	chain, err := chainOf(s)
-	if err != nil {
-		chain = nil // its own finding; whether a bundle is one can still be seen
+	if err != nil || unusable(s) {
+		chain = nil // its own finding, whose fix brings another one; whether a bundle is one can still be seen
 	}
 	var findings []Finding
 	for _, t := range s.trusting() {

@@ -78,6 +78,9 @@ func (c *Checkup) Look(ctx context.Context) (*Report, error) {
 		report.Findings = append(report.Findings, judge(s, c.options.Commands)...)
 	}
 	report.Findings = append(report.Findings, judgeReach(s, c.options.Commands, report.Findings)...)
+	if slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Fix == runAgain }) {
+		report.Notes = append(report.Notes, runAgain+" installs when it starts: where it is the fix, end the one that runs, and start it again; its cluster is a new one")
+	}
 	slices.SortStableFunc(report.Findings, func(a, b Finding) int { return rank(a) - rank(b) })
 	return report, nil
 }

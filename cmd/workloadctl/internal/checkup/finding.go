@@ -60,6 +60,22 @@ func (c Commands) kubectl(args ...string) string {
 	return Words(append(append([]string{"kubectl"}, c.Flags...), args...))
 }
 
+// helm knows the cluster by other names of the same flags; a cluster or user of its own it does not take.
+func (c Commands) helm(args ...string) string {
+	for _, flag := range c.Flags {
+		args = append(args, strings.Replace(flag, "--context", "--kube-context", 1))
+	}
+	return Words(append([]string{"helm"}, args...))
+}
+
+// make runs a target of the Makefile, which calls kubectl.
+func (c Commands) make(args ...string) string {
+	if len(c.Flags) > 0 {
+		args = append(args, "KUBECTL="+c.kubectl())
+	}
+	return Words(append([]string{"make"}, args...))
+}
+
 // Call is a command of this command line.
 func (c Commands) Call(args ...string) string {
 	return c.Tool + " " + Words(append(args, c.Flags...))

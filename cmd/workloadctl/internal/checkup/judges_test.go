@@ -3,10 +3,13 @@ package checkup
 import (
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,13 +66,13 @@ var broken = map[string]struct {
 		s.definitions[0].stanza().CABundle = issue(t, noon.Add(time.Hour), host).authority
 	}, "ca-bundle-stale", `patch customresourcedefinition webapps.app.example.com --type=merge -p "{\"spec\"`},
 	"no bundle":          {func(_ *testing.T, s *seen) { s.mutating.Webhooks[2].ClientConfig.CABundle = nil }, "ca-bundle-missing", `/webhooks/2/clientConfig/caBundle`},
-	"no configuration":   {func(_ *testing.T, s *seen) { s.mutating = nil }, "webhook-missing", "make deploy IMG=registry.example.com:5000/workload-operator:v1.2.0"},
+	"no configuration":   {func(_ *testing.T, s *seen) { s.mutating = nil }, "webhook-missing", "make deploy IMG=registry.example.com:5000/workload-operator:v1.2.0 'KUBECTL=kubectl --context=prod'"},
 	"a webhook is gone":  {func(_ *testing.T, s *seen) { s.validating.Webhooks = s.validating.Webhooks[1:] }, "webhook-missing", "make deploy"},
 	"a webhook may fail": {func(_ *testing.T, s *seen) { s.validating.Webhooks[3].FailurePolicy = new(admissionv1.Ignore) }, "webhook-policy", `"path":"/webhooks/3/failurePolicy","value":"Fail"`},
 	"by helm": {func(_ *testing.T, s *seen) {
 		s.validating = nil
 		s.deployment.Annotations = map[string]string{"meta.helm.sh/release-name": "wo"}
-	}, "webhook-missing", "helm upgrade wo charts/workload-operator --namespace=workload-operator-system --reuse-values"},
+	}, "webhook-missing", "helm upgrade wo charts/workload-operator --namespace=workload-operator-system --reset-then-reuse-values --kube-context=prod"},
 	"no Service":     {func(_ *testing.T, s *seen) { s.live = nil }, "service-missing", "expose deployment workload-operator-controller-manager --name=workload-operator-webhook-service"},
 	"no Deployment":  {func(_ *testing.T, s *seen) { s.deployment = nil }, "manager-missing", "make deploy IMG=REGISTRY/"},
 	"scaled to zero": {func(_ *testing.T, s *seen) { s.deployment.Spec.Replicas = new(int32(0)) }, "manager-stopped", "--replicas=2"},
@@ -173,14 +176,14 @@ func TestRefusals(t *testing.T) {
 		{Namespace: "a", Name: "1", Reason: refused}, {Namespace: "a", Name: "2", Reason: refused},
 		{Namespace: "a", Name: "3", Reason: refused}, {Namespace: "a", Name: "4", Reason: refused}, {Namespace: "a", Name: "5", Reason: "webhook says no"},
 	}}
-	d.bindings = map[string][]string{"b": {"Deny", "Audit"}}
+	d.bindings = map[string]binding{"b": {"p", []string{"Deny", "Audit"}}}
 	found := refusals(commands, d)
 	if len(found) != 2 || found[0].Object != "WebApp a/5" || found[1].Object != "WebApp a/1, a/2, a/3 and 1 more" {
 		t.Fatalf("got %+v", found)
 	}
-	want := `kubectl --context=prod patch validatingadmissionpolicybinding b --type=merge -p '{"spec":{"validationActions":["Warn"]}}' && sleep 5 && ` +
-		`workloadctl migrate run webapp --context=prod; CODE=$?; ` +
-		`kubectl --context=prod patch validatingadmissionpolicybinding b --type=merge -p '{"spec":{"validationActions":["Deny","Audit"]}}' && (exit $CODE)`
+	const patch = `kubectl --context=prod patch validatingadmissionpolicybinding b --type=merge -p '{"spec":{"validationActions":`
+	want := "(restore() { CODE=$?; " + patch + `["Deny","Audit"]}}' || CODE=1; exit $CODE; }; trap restore EXIT; trap 'exit 130' INT TERM; ` +
+		patch + `["Warn"]}}' && sleep 5 && workloadctl migrate run webapp --context=prod)`
 	if diff := cmp.Diff(want, found[1].Fix); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -198,13 +201,48 @@ func TestLenientRunFails(t *testing.T) {
 		}
 	}
 	for tool, want := range map[string]int{"good": 0, "bad": 3, "absent": 127} {
-		command := exec.CommandContext(t.Context(), "/bin/sh", "-c", lenientRun(Commands{Tool: tool}, base(t).definitions[0], "b"))
+		command := exec.CommandContext(t.Context(), "/bin/sh", "-c", lenientRun(Commands{Tool: tool}, base(t).definitions[0], map[string]binding{"b": {"p", []string{"Deny"}}}))
 		command.Env = []string{"PATH=" + dir}
 		_ = command.Run() // the code is looked at below
 		said, err := os.ReadFile(filepath.Join(dir, "said"))
 		if got := command.ProcessState.ExitCode(); got != want || err != nil || !strings.HasSuffix(string(said), `{"spec":{"validationActions":["Deny"]}}`+"\n") {
 			t.Errorf("%s: code %d, %v, said\n%s", tool, got, err, said)
 		}
+	}
+}
+
+// All that deny have to let objects pass at once: the API server names one of them, and another one when that one only warns.
+func TestDenying(t *testing.T) {
+	deny, warn := []string{"Deny"}, []string{"Warn"}
+	d := base(t).definitions[0]
+	d.bindings = map[string]binding{"b1": {"p", deny}, "b2": {"p", deny}, "b3": {"p", warn}, "c": {"q", deny}, "other": {"r", deny}}
+	refusal := func(name string) []migration.Problem {
+		return []migration.Problem{{Reason: "ValidatingAdmissionPolicy 'x' with binding '" + name + "' denied request: no"}}
+	}
+	d.plan = &migration.Report{Refused: 1, Refusals: refusal("b1")}
+	d.migration = &migration.Status{Record: &migration.Record{Refusals: append(refusal("c"), refusal("gone")...)}}
+	got := slices.Sorted(maps.Keys(d.denying()))
+	if diff := cmp.Diff([]string{"b1", "b2", "c"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whoever interrupts a fix finds the policy as it was.
+func TestLenientRunInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	for name, script := range map[string]string{"kubectl": "echo \"$@\" >> " + dir + "/said", "sleep": "kill -INT 0; /bin/sleep 60"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fix := lenientRun(Commands{Tool: "true"}, base(t).definitions[0], map[string]binding{"a": {"p", []string{"Deny"}}, "b": {"p", []string{"Deny", "Audit"}}})
+	command := exec.CommandContext(t.Context(), "/bin/sh", "-c", fix)
+	command.Env = []string{"PATH=" + dir}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell does for what is typed
+	failure := command.Run()
+	said, err := os.ReadFile(filepath.Join(dir, "said"))
+	if failure == nil || err != nil || strings.Count(string(said), "Warn") != 2 || strings.Count(string(said), "Deny") != 2 {
+		t.Errorf("%v, %v, said\n%s", failure, err, said)
 	}
 }
 

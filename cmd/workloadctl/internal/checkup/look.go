@@ -280,7 +280,7 @@ func (c *Checkup) readMigrations(ctx context.Context, s *seen) error {
 	return errors.Join(errs...)
 }
 
-// readBindings notes what the bindings that refuse are told to do.
+// readBindings notes what the bindings of policies are told to do, if somebody refuses.
 func (c *Checkup) readBindings(ctx context.Context, d *definition) error {
 	if d.plan == nil || d.plan.Refused == 0 {
 		return nil
@@ -289,11 +289,13 @@ func (c *Checkup) readBindings(ctx context.Context, d *definition) error {
 	if err := c.client.List(ctx, bindings); err != nil {
 		return wrap("reading the bindings of policies", err)
 	}
-	d.bindings = map[string][]string{}
-	for _, binding := range bindings.Items {
-		for _, action := range binding.Spec.ValidationActions {
-			d.bindings[binding.Name] = append(d.bindings[binding.Name], string(action))
+	d.bindings = map[string]binding{}
+	for _, b := range bindings.Items {
+		noted := binding{policy: b.Spec.PolicyName}
+		for _, action := range b.Spec.ValidationActions {
+			noted.actions = append(noted.actions, string(action))
 		}
+		d.bindings[b.Name] = noted
 	}
 	return nil
 }

@@ -113,19 +113,22 @@ func restart(s *seen, c Commands) string {
 	return c.kubectl("-n", s.deployment.Namespace, "rollout", "restart", "deployment", s.deployment.Name)
 }
 
+// runAgain is how a manager outside of the cluster is installed, as far as is known.
+const runAgain = "make run"
+
 // reinstall puts back what was installed, in the way in which it was, from the root of the repository.
-func reinstall(s *seen, _ Commands) string {
+func reinstall(s *seen, c Commands) string {
 	if s.outside != "" {
-		return "make run"
+		return runAgain
 	}
 	image := "REGISTRY/workload-operator:TAG"
 	if s.deployment != nil {
 		if release := helmRelease(s.deployment); release != "" {
-			return "helm upgrade " + release + " charts/workload-operator --namespace=" + s.deployment.Namespace + " --reuse-values"
+			return c.helm("upgrade", release, "charts/workload-operator", "--namespace="+s.deployment.Namespace, "--reset-then-reuse-values")
 		}
 		image = cmp.Or(managerOf(s.deployment).Image, image)
 	}
-	return "make deploy IMG=" + image
+	return c.make("deploy", "IMG="+image)
 }
 
 func helmRelease(d *appsv1.Deployment) string { return d.Annotations["meta.helm.sh/release-name"] }

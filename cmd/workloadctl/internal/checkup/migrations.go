@@ -3,16 +3,12 @@ package checkup
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/example/workload-operator/config"
 	"github.com/example/workload-operator/controllers/migration"
 )
-
-// refusedBy finds the policy binding in the words of the API server.
-var refusedBy = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '([^']+)' denied request`)
 
 // listedObjects bounds the objects that a finding names.
 const listedObjects = 3
@@ -55,10 +51,7 @@ var olderAndNewer = [2]string{"v1alpha1", "v1"}
 func refusals(c Commands, d *definition) []Finding {
 	byBinding := map[string][]migration.Problem{}
 	for _, problem := range d.plan.Refusals {
-		binding := ""
-		if match := refusedBy.FindStringSubmatch(problem.Reason); match != nil {
-			binding = match[1]
-		}
+		binding := bindingIn(problem)
 		byBinding[binding] = append(byBinding[binding], problem)
 	}
 	var findings []Finding
@@ -70,8 +63,8 @@ func refusals(c Commands, d *definition) []Finding {
 			Fix:     c.Call("migrate", "plan", d.want.Spec.Names.Singular),
 		}
 		if binding != "" {
-			f.Problem += "; change the object or the policy, or let the policy only warn while migrating:"
-			f.Fix = lenientRun(c, d, binding)
+			f.Problem += "; change the object or the policy, or let the policy only warn while migrating"
+			f.Fix = lenientRun(c, d, d.denying())
 		}
 		findings = append(findings, f)
 	}
@@ -87,20 +80,6 @@ func fromOf(d *definition) string {
 		}
 	}
 	return strings.Join(from, ", ")
-}
-
-// lenientRun migrates while the binding only warns, and then puts back what the binding did, whatever came of it; it ends as the
-// migration did. API servers take some seconds to notice a change of a binding.
-func lenientRun(c Commands, d *definition, binding string) string {
-	actions := func(names []string) string {
-		return c.kubectl("patch", "validatingadmissionpolicybinding", binding, "--type=merge", "-p", `{"spec":{"validationActions":["`+strings.Join(names, `","`)+`"]}}`)
-	}
-	former := d.bindings[binding]
-	if len(former) == 0 {
-		former = []string{"Deny"}
-	}
-	return actions([]string{"Warn"}) + " && sleep 5 && " + c.Call("migrate", "run", d.want.Spec.Names.Singular) + "; CODE=$?; " +
-		actions(former) + " && (exit $CODE)"
 }
 
 func listed(problems []migration.Problem) string {

@@ -59,8 +59,8 @@ type definition struct {
 	migration *migration.Status
 	// plan names who refuses; nil if nobody was asked.
 	plan *migration.Report
-	// bindings are the validationActions of the policy bindings that refuse.
-	bindings map[string][]string
+	// bindings are those of policies, by name, if somebody refuses.
+	bindings map[string]binding
 	// unreachable is why the webhooks could not be called for this kind.
 	unreachable error
 }

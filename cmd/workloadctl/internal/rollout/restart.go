@@ -24,6 +24,8 @@ const fieldManager = client.FieldOwner("workloadctl")
 // do it, which leaves the WebApp as it is in git; a PodSet has no place for that but its spec.podAnnotations.
 func Restart(ctx context.Context, c client.Client, t *Target, now time.Time) error {
 	switch {
+	case t.Object.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%s is being deleted: its Pods go, and no others come", t.Name())
 	case t.suspended:
 		return fmt.Errorf("%s is suspended: it has no Pods to restart", t.Name())
 	case t.paused:

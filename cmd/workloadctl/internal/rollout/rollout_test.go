@@ -99,8 +99,9 @@ func TestOfReplicaSets(t *testing.T) {
 
 func TestRestartRefuses(t *testing.T) {
 	for want, mutate := range map[string]func(*Target){
-		"is suspended": func(t *Target) { t.suspended = true },
-		"is paused":    func(t *Target) { t.paused = true },
+		"is suspended":     func(t *Target) { t.suspended = true },
+		"is paused":        func(t *Target) { t.paused = true },
+		"is being deleted": func(t *Target) { t.Object.SetDeletionTimestamp(&metav1.Time{Time: noon}) },
 	} {
 		target := &Target{Kind: WebApp, Object: &appv1.WebApp{}}
 		mutate(target)
