@@ -21,7 +21,7 @@ PKG      ?= ./test/upgrade ./test/helm ./controllers/... ./cmd/workloadctl ./web
 # How long make test looks for new inputs with each fuzz target of FUZZ. Go compiles all that a target imports once more for it, so
 # by default it is the targets of conversion, which import little; make test FUZZ="$(MORE_FUZZ)" takes the others. The
 # committed inputs are part of every run.
-FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,5s)
+FUZZTIME ?= $(if $(filter command,$(origin PKG)),0s,8s)
 FUZZ     ?= conversion:FuzzSyntax conversion:FuzzConvert conversion:FuzzHandler
 MORE_FUZZ = webhooks:FuzzReview webhooks:FuzzObjects cmd/workloadctl:FuzzConvert cmd/manager:FuzzServe
 BENCHES   = ./controllers/webapp ./webhooks ./test/bench/...
