@@ -141,12 +141,12 @@ func TestCalls(t *testing.T) {
 func (c *tool) testOutput(t *testing.T) {
 	count := 0
 	for _, p := range pages.All(t) {
-		written := p.Rewrite(func(language, block string) string {
-			commands := pages.Page{Text: "```" + language + "\n" + block + "```"}.Commands()
+		written := p.Rewrite(func(block pages.Block) string {
+			commands := block.Commands()
 			ours := slices.DeleteFunc(slices.Clone(commands), func(command pages.Command) bool { return !runnable(command.Line) })
 			count += len(ours)
 			excerpt := slices.ContainsFunc(ours, func(command pages.Command) bool { return command.Excerpt })
-			if language == "console" && !excerpt && len(ours) > 0 && len(ours) == len(commands) {
+			if block.Language == "console" && !excerpt && len(ours) > 0 && len(ours) == len(commands) {
 				return c.run(t, ours)
 			}
 			for _, command := range ours {
@@ -155,7 +155,7 @@ func (c *tool) testOutput(t *testing.T) {
 					t.Errorf("%s: %s: %v\n%s", p.Path, command.Line, err, printed)
 				}
 			}
-			return block
+			return block.Text
 		})
 		if written == p.Text {
 			continue

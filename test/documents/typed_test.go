@@ -67,14 +67,14 @@ func TestBlocksSayWhatTheyAre(t *testing.T) {
 }
 
 func oddBlocks(page pages.Page) (problems []string) {
-	page.Rewrite(func(language, block string) string {
+	page.Rewrite(func(block pages.Block) string {
 		switch {
-		case !slices.Contains([]string{"sh", "console", "text", "yaml", "json"}, language):
-			problems = append(problems, fmt.Sprintf("a block of the language %q", language))
-		case language != "console" && strings.Contains("\n"+block, "\n$ "):
-			problems = append(problems, "what is typed is in a block of the language "+language)
+		case !slices.Contains([]string{"sh", "console", "text", "yaml", "json"}, block.Language):
+			problems = append(problems, fmt.Sprintf("a block of the language %q", block.Language))
+		case block.Language != "console" && strings.Contains("\n"+block.Text, "\n$ "):
+			problems = append(problems, "what is typed is in a block of the language "+block.Language)
 		}
-		return block
+		return block.Text
 	})
 	if strings.Contains(page.Text, "~~~") {
 		problems = append(problems, "a block in tildes")

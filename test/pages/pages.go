@@ -117,20 +117,26 @@ func (p Page) Code() []string {
 // Commands are what a reader is told to type, in order.
 func (p Page) Commands() []Command {
 	var all []Command
-	p.Rewrite(func(language, block string) string {
-		all = append(all, commandsOf(language, block)...)
-		return block
+	p.Rewrite(func(b Block) string {
+		all = append(all, b.Commands()...)
+		return b.Text
 	})
 	return all
 }
 
-// Rewrite is the text of the page with the content of each fenced block replaced.
-func (p Page) Rewrite(replace func(language, block string) string) string {
+// Block is a fenced block of a page.
+type Block struct{ Language, Text string }
+
+// Commands are what a reader of the block is told to type, in order.
+func (b Block) Commands() []Command { return commandsOf(b.Language, b.Text) }
+
+// Rewrite is the text of the page with that of each fenced block replaced.
+func (p Page) Rewrite(replace func(Block) string) string {
 	var out strings.Builder
 	rest := 0
 	for _, found := range fence.FindAllStringSubmatchIndex(p.Text, -1) {
 		out.WriteString(p.Text[rest:found[4]])
-		out.WriteString(replace(p.Text[found[2]:found[3]], p.Text[found[4]:found[5]]))
+		out.WriteString(replace(Block{Language: p.Text[found[2]:found[3]], Text: p.Text[found[4]:found[5]]}))
 		rest = found[5]
 	}
 	return out.String() + p.Text[rest:]

@@ -35,10 +35,10 @@ func TestParts(t *testing.T) {
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	p := Page{Text: page}
-	if got := p.Rewrite(func(_, block string) string { return block }); got != page {
+	if got := p.Rewrite(func(b Block) string { return b.Text }); got != page {
 		t.Error(cmp.Diff(page, got))
 	}
-	if got := p.Rewrite(func(language, _ string) string { return language + "\n" }); got == page || len((Page{Text: got}).Commands()) != 2 {
+	if got := p.Rewrite(func(b Block) string { return b.Language + "\n" }); got == page || len((Page{Text: got}).Commands()) != 2 {
 		t.Errorf("not replaced:\n%s", got)
 	}
 }

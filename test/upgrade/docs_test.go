@@ -29,11 +29,11 @@ func TestDocument(t *testing.T) {
 	r.create(older, 2)
 	r.launch()
 
-	written := page.Rewrite(func(language, block string) string {
+	written := page.Rewrite(func(block pages.Block) string {
 		var out strings.Builder
-		commands := pages.Page{Text: "```" + language + "\n" + block + "```"}.Typed()
+		commands := block.Commands()
 		if slices.ContainsFunc(commands, func(command pages.Command) bool { return strings.HasPrefix(command.Line, "helm ") }) {
-			return block
+			return block.Text
 		}
 		for _, command := range commands {
 			if r.steps()[0] != config.StepR1 { // the operator is up by the time somebody types
@@ -41,13 +41,13 @@ func TestDocument(t *testing.T) {
 				r.ready()
 			}
 			printed, err := r.shell(command.Line)
-			if err != nil && language != "console" { // where the page shows what is printed, a refusal is part of it
+			if err != nil && block.Language != "console" { // where the page shows what is printed, a refusal is part of it
 				t.Errorf("%s: %v\n%s", command.Line, err, printed)
 			}
 			out.WriteString("$ " + command.Line + "\n" + printed)
 		}
-		if language != "console" {
-			return block
+		if block.Language != "console" {
+			return block.Text
 		}
 		return out.String()
 	})

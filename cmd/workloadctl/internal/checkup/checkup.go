@@ -71,18 +71,25 @@ func (c *Checkup) Look(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Definitions: s.summary(), Findings: []Finding{}, Unseen: unseen}
-	if s.outside != "" {
-		report.Notes = append(report.Notes, "the manager runs outside of the cluster: "+s.outside)
-	}
 	for _, judge := range judges {
 		report.Findings = append(report.Findings, judge(s, c.options.Commands)...)
 	}
 	report.Findings = append(report.Findings, judgeReach(s, c.options.Commands, report.Findings)...)
-	if slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Fix == runAgain }) {
-		report.Notes = append(report.Notes, runAgain+" installs when it starts: where it is the fix, end the one that runs, and start it again; its cluster is a new one")
-	}
+	report.Notes = notes(s, report.Findings)
 	slices.SortStableFunc(report.Findings, func(a, b Finding) int { return rank(a) - rank(b) })
 	return report, nil
+}
+
+// notes are about a manager outside of the cluster.
+func notes(s *seen, findings []Finding) []string {
+	if s.outside == "" {
+		return nil
+	}
+	all := []string{"the manager runs outside of the cluster: " + s.outside}
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Fix == runAgain }) {
+		all = append(all, runAgain+" installs when it starts: where it is the fix, end the one that runs, and start it again; its cluster is a new one")
+	}
+	return all
 }
 
 func rank(f Finding) int { return map[Severity]int{Error: 0, Warning: 1}[f.Severity] }

@@ -280,12 +280,12 @@ func TestPendingSaysWhere(t *testing.T) {
 func TestOutside(t *testing.T) {
 	s := base(t)
 	s.deployment, s.outside = nil, "somebody holds the Lease"
-	if found := findingsOf(s); len(found) > 0 {
-		t.Errorf("got %+v", found)
+	if found := findingsOf(s); len(found) > 0 || len(notes(s, found)) != 1 {
+		t.Errorf("got %+v, %q", found, notes(s, found))
 	}
 	s.definitions[0].unreachable = errors.New("no answer")
-	if found := findingsOf(s); len(found) != 1 || found[0].ID != "webhook-unreachable" || found[0].Fix != "make run" {
-		t.Errorf("got %+v", found)
+	if found := findingsOf(s); len(found) != 1 || found[0].ID != "webhook-unreachable" || found[0].Fix != "make run" || len(notes(s, found)) != 2 {
+		t.Errorf("got %+v, %q", found, notes(s, found))
 	}
 	s = base(t)
 	s.deployment, s.live, s.secret, s.outside, s.url = nil, nil, nil, "x", "https://elsewhere/validate"
