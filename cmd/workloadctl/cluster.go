@@ -30,11 +30,26 @@ type clusterOptions struct {
 	namespace string
 }
 
+// clusterFlag is one of the flags that choose a cluster.
+type clusterFlag struct {
+	name  string
+	value *string
+	usage string
+}
+
+func (o *clusterOptions) flags() []clusterFlag {
+	return []clusterFlag{
+		{"kubeconfig", &o.kubeconfig, "kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then the service account of the Pod)"},
+		{"context", &o.context, "context of the kubeconfig (default: the current one)"},
+		{"cluster", &o.cluster, "cluster of the kubeconfig (default: that of the context)"},
+		{"user", &o.user, "user of the kubeconfig (default: that of the context)"},
+	}
+}
+
 func (o *clusterOptions) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then the service account of the Pod)")
-	flags.StringVar(&o.context, "context", "", "context of the kubeconfig (default: the current one)")
-	flags.StringVar(&o.cluster, "cluster", "", "cluster of the kubeconfig (default: that of the context)")
-	flags.StringVar(&o.user, "user", "", "user of the kubeconfig (default: that of the context)")
+	for _, flag := range o.flags() {
+		flags.StringVar(flag.value, flag.name, "", flag.usage)
+	}
 }
 
 func (o *clusterOptions) bindNamespace(flags *pflag.FlagSet, usage string) {
@@ -134,11 +149,9 @@ func (o *clusterOptions) commands(tool string) checkup.Commands {
 // given are the flags by which the user chose the cluster, for commands that are printed to be pasted.
 func (o *clusterOptions) given() []string {
 	var flags []string
-	for _, flag := range []struct{ name, value string }{
-		{"kubeconfig", o.kubeconfig}, {"context", o.context}, {"cluster", o.cluster}, {"user", o.user},
-	} {
-		if flag.value != "" {
-			flags = append(flags, "--"+flag.name+"="+flag.value)
+	for _, flag := range o.flags() {
+		if *flag.value != "" {
+			flags = append(flags, "--"+flag.name+"="+*flag.value)
 		}
 	}
 	return flags

@@ -35,8 +35,11 @@ func explainFaults(cmd *cobra.Command) {
 
 // clusterOf are the options that a command was given.
 func clusterOf(cmd *cobra.Command) *clusterOptions {
-	get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	return &clusterOptions{kubeconfig: get("kubeconfig"), context: get("context"), cluster: get("cluster"), user: get("user")}
+	o := &clusterOptions{}
+	for _, flag := range o.flags() {
+		*flag.value = cmd.Flags().Lookup(flag.name).Value.String()
+	}
+	return o
 }
 
 // explain replaces the faults among errors, each by one line however often it came. Without a fault the error stays as it is.
